@@ -18,7 +18,7 @@
 //!                                                  # here this right and perhaps others; `len=16..`: 16 or more
 //! client calls at most 1 times: REG_MR access=REMOTE_READ
 //! server gets: REJECTED status=28                  # an event of the connection manager that its program takes
-//! server notes: a receive is posted                # a part of a line of its device
+//! server notes: posted  len=16                     # a fact of its device (tools/nic/src/fact.rs): its name, and fields
 //! server leaves: nothing                           # what its program made is destroyed when it ends
 //!     Below a line, indented: the hint of an exercise if it is not so.
 //! compiler says: error[E0505]                      # it does not build, and nothing else is expected
@@ -26,9 +26,9 @@
 //!
 //! What is called, taken, noted and left the device in user space tells. In the lab nobody does: there these lines are left out.
 
-use crate::seen::is_name;
+use crate::seen::{is_name, ANY, BETWEEN};
+use ::nic::fact;
 use anyhow::{bail, ensure, Context, Result};
-use run::said::LEFT;
 use serde::Deserialize;
 use std::collections::BTreeSet;
 
@@ -64,7 +64,7 @@ pub enum What {
     Call(String),
     /// An event that the program takes, and what goes with it.
     Event(String),
-    /// A part of a line of the device.
+    /// A fact of the device, and fields of it.
     Note(String),
     Exit(i32),
 }
@@ -160,13 +160,19 @@ impl TryFrom<String> for Expected {
             "gets" => What::Event(value.to_owned()),
             "notes" => What::Note(value.to_owned()),
             "leaves" if value == "nothing" && times.is_none() => {
-                return Ok(Self { times: Some(0), ..Self::new(node, What::Note(LEFT.to_owned())) })
+                return Ok(Self { times: Some(0), ..Self::new(node, What::Note("left".to_owned())) })
             }
             "exits" => What::Exit(value.parse().context("an exit status is a number")?),
             _ => bail!(form),
         };
         if let What::Packet(packet) = &what {
             ensure!(is_name(packet), "`wire show` calls no packet `{packet}`");
+        }
+        if let What::Note(note) = &what {
+            let mut words = note.split(BETWEEN);
+            let name = words.next().filter(|name| *name != ANY);
+            let keys: Vec<&str> = words.map(|word| word.split('=').next().unwrap_or(word)).collect();
+            ensure!(fact::has(name, &keys), "the device tells nothing like `{note}`");
         }
         let at_most = head.contains(" at most ");
         Ok(Self { times, at_most, then, or, ..Self::new(node, what) })

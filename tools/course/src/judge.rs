@@ -1,11 +1,10 @@
 //! What a run file shows of what was expected.
 
 use crate::expected::{Expected, What, FLUSHED, UNFLUSHED};
-use crate::seen::{self, calls, fits, flushed, gets, is_end, is_node, is_own, Seen, ANY};
+use crate::seen::{self, calls, fits, flushed, gets, is_end, is_node, is_own, notes, Seen, ANY};
 use anyhow::Result;
 use run::exit::Exit;
 use run::file::Line;
-use run::said::LEFT;
 use std::fmt;
 
 /// How a part of a line begins that the library logs, and no program by itself.
@@ -44,7 +43,7 @@ impl Finding {
 
     /// Whether it is about what a program left.
     fn is_about_left(&self) -> bool {
-        matches!(&self.expected.what, What::Note(note) if note == LEFT)
+        matches!(&self.expected.what, What::Note(note) if note == "left")
     }
 }
 
@@ -149,7 +148,7 @@ fn is_it(line: &Line, what: &What) -> bool {
         What::Printed(text) => is_own(line) && line.text.contains(text),
         What::Call(call) => calls(line, call),
         What::Event(event) => gets(line, event),
-        What::Note(note) => line.program == Line::DEVICE && line.text.contains(note),
+        What::Note(note) => notes(line, note),
         _ => false,
     }
 }

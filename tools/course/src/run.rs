@@ -9,13 +9,11 @@ use crate::expected::{Expected, Told, What};
 use crate::judge::{judge, Finding};
 use crate::port::Port;
 use crate::project::Project;
-use crate::seen::{self, Seen};
+use crate::seen::{self, Seen, BETWEEN};
 use crate::show;
 use anyhow::{bail, ensure, Context, Result};
-use run::file::Line;
 use run::files::{bytes, read};
 use run::lanes::Style;
-use run::said::OPENED_BY;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -263,7 +261,7 @@ fn own_work(run: &[u8], nodes: &[String], program: &str) -> Result<Vec<Expected>
     let mut others = BTreeSet::new();
     seen::each(run, |seen| {
         let Seen::Line(line) = seen else { return };
-        let opened = line.text.strip_prefix(OPENED_BY).filter(|_| line.program == Line::DEVICE);
+        let opened = line.field("program").filter(|_| line.fact() == Some("opened"));
         if let Some(other) = opened.filter(|file| nodes.contains(&line.node) && !is_named(program, file)) {
             others.insert((line.node.clone(), other.to_owned()));
         }
@@ -271,7 +269,7 @@ fn own_work(run: &[u8], nodes: &[String], program: &str) -> Result<Vec<Expected>
     let never = |(node, other): (String, String)| Expected {
         times: Some(0),
         hint: format!("Your program ran another one, {other}, and that one did the work. Make the calls yourself."),
-        ..Expected::new(&node, What::Note(format!("{OPENED_BY}{other}")))
+        ..Expected::new(&node, What::Note(format!("opened{BETWEEN}program={other}")))
     };
     Ok(others.into_iter().map(never).collect())
 }
@@ -305,7 +303,7 @@ mod tests {
     fn in_the_lab_what_only_a_device_tells_is_left_out_and_nothing_waits_for_it() {
         let lines = [
             "client never sends: NAK",
-            "client notes: WRITE complete",
+            "client notes: complete  work=WRITE",
             "then client sends: DREQ",
             "then client says: x",
         ];

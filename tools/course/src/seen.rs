@@ -5,15 +5,12 @@ use run::capture::Reader;
 use run::file::{Event, Line};
 use run::row::{clients, Row, Rows};
 use run::rules;
-use run::said::{CROSSING, EVENT};
 
 /// What stands between the things that are said of a packet.
 pub(crate) const BETWEEN: &str = "  ";
 /// How a word begins that is about the bytes of a packet.
 const CARRIES: &str = "carries ";
-/// How the line of a device ends that flushes a queue pair.
-const FLUSHED: &str = " receives are flushed";
-/// A node's name in a change that stands for any of them.
+/// A name in a change that stands for any node, or any fact.
 pub(crate) const ANY: &str = "any";
 
 /// An event, as far as it can be expected.
@@ -56,8 +53,7 @@ pub(crate) fn is_own(line: &Line) -> bool {
 
 /// How many receives a device flushes, if a line tells that.
 pub(crate) fn flushed(line: &Line) -> Option<&str> {
-    let told = line.text.strip_suffix(FLUSHED).filter(|_| line.program == Line::DEVICE)?;
-    told.rsplit(' ').next()
+    line.field("receives").filter(|_| line.fact() == Some("flushed"))
 }
 
 /// Whether a packet has this name, and all that stands behind it is said about it.
@@ -83,36 +79,42 @@ fn bytes_of(text: &str) -> Vec<u8> {
     written.unwrap_or_else(|| text.as_bytes().to_vec())
 }
 
-/// Whether a line of the device tells this system call, and that it has succeeded.
+/// Whether a line of the device tells this system call, and that it has succeeded: its name, and what goes with it.
 pub(crate) fn calls(line: &Line, call: &str) -> bool {
-    let Some((asked, answer)) = line.text.strip_prefix(CROSSING).and_then(|text| text.rsplit_once(": ")) else {
-        return false;
-    };
-    let has_succeeded = ["0", "handle", "id", "an"].contains(&answer.split([' ', ',']).next().unwrap_or_default());
-    has_succeeded && line.program == Line::DEVICE && has_words(asked, call)
+    line.field("errno").is_none() && is_about(line, "call", call)
 }
 
-/// Whether a line of the device tells this event.
+/// Whether a line of the device tells this event: its name, and what goes with it.
 pub(crate) fn gets(line: &Line, event: &str) -> bool {
-    let told = line.text.strip_prefix(EVENT).filter(|_| line.program == Line::DEVICE);
-    told.is_some_and(|told| has_words(told, event))
+    is_about(line, "event", event)
 }
 
-/// Whether the first word of a text is that of what is wanted, and the others are among its own. A right may be one of several:
-/// `access=LOCAL_WRITE|REMOTE_WRITE`. A number may be at least another one: `len=16..`.
-fn has_words(text: &str, wanted: &str) -> bool {
-    let (mut words, mut wanted) = (text.split([' ', ',']), wanted.split(' '));
-    let is = |word: &str, wanted: &str| match (word.split_once('='), wanted.split_once('=')) {
-        (Some((key, value)), Some((name, one))) => {
-            let least = one.strip_suffix("..").and_then(|least| least.parse::<u64>().ok());
-            let is_enough = |least| value.parse::<u64>().is_ok_and(|value| value >= least);
-            let has_all = || one.split('|').all(|one| value.split('|').any(|value| value == one));
-            key == name && least.map_or_else(has_all, is_enough)
-        }
-        _ => word == wanted,
-    };
-    let (first, rest) = (words.next(), words.collect::<Vec<_>>());
-    first == wanted.next() && wanted.all(|wanted| rest.iter().any(|word| is(word, wanted)))
+/// Whether a line of the device tells this fact: its name, and what goes with it.
+pub(crate) fn notes(line: &Line, note: &str) -> bool {
+    let mut words = note.split(BETWEEN);
+    let is_it = |name: &str| line.fact().is_some_and(|fact| is_node(fact, name));
+    words.next().is_some_and(is_it) && words.all(|wanted| has(line, wanted))
+}
+
+/// Whether it is a fact of this kind, the field of that name is the first word, and the others are among its fields.
+fn is_about(line: &Line, kind: &str, wanted: &str) -> bool {
+    let mut words = wanted.split(' ');
+    line.fact() == Some(kind) && line.field(kind) == words.next() && words.all(|wanted| has(line, wanted))
+}
+
+/// Whether a fact has a field: `freed`, or with this value. A right may be one of several: `access=LOCAL_WRITE|REMOTE_WRITE`. A
+/// number may be at least another one: `len=16..`; and a text begins so: `program=lesson_…`.
+fn has(line: &Line, wanted: &str) -> bool {
+    let (key, wanted) = wanted.split_once('=').map_or((wanted, None), |(key, one)| (key, Some(one)));
+    let Some((value, wanted)) = line.field(key).map(|value| (value, wanted)) else { return false };
+    let Some(wanted) = wanted else { return true };
+    if let Some(least) = wanted.strip_suffix("..").and_then(|least| least.parse::<u64>().ok()) {
+        return value.parse::<u64>().is_ok_and(|value| value >= least);
+    }
+    match wanted.strip_suffix('…') {
+        Some(begin) => value.starts_with(begin),
+        None => wanted.split('|').all(|one| value.split('|').any(|value| value == one)),
+    }
 }
 
 /// A packet's names: a message of the connection manager has a short one and a long one, as `REQ (ConnectRequest)`.
@@ -142,15 +144,18 @@ mod tests {
 
     #[test]
     fn a_call_asks_for_this_and_perhaps_for_more() {
-        let text = "REG_MR addr=0x10 len=4096 access=LOCAL_WRITE|REMOTE_WRITE";
+        let asked = "call=REG_MR\naddr=0x10\nlen=4096\naccess=LOCAL_WRITE|REMOTE_WRITE";
+        let line = Line::of_device(&format!("whatever the sentence is\nfact=call\n{asked}\nmade=handle\nhandle=3"));
         for (wanted, is_it) in [
             ("REG_MR access=REMOTE_WRITE len=4096", true),
             ("REG_MR access=REMOTE_READ", false),
             ("REG_MR len=4096..", true),
             ("REG_MR len=4097..", false),
             ("REG_MR len=1..", true),
+            ("DEREG_MR", false),
+            ("REG_MR freed", false),
         ] {
-            assert_eq!(has_words(text, wanted), is_it, "{wanted}");
+            assert_eq!(calls(&line, wanted), is_it, "{wanted}");
         }
     }
 
@@ -165,8 +170,8 @@ mod tests {
 
     #[test]
     fn the_device_counts_what_it_flushes() {
-        let text = "QP 17: ERR, 1 sends and 4 receives are flushed".to_owned();
-        assert_eq!(flushed(&Line::of_program(Line::DEVICE, text.clone(), false)), Some("4"));
-        assert_eq!(flushed(&Line::of_program("mine", text, false)), None);
+        let fact = "words\nfact=flushed\nqp=17\nsends=1\nreceives=4";
+        assert_eq!(flushed(&Line::of_device(fact)), Some("4"));
+        assert_eq!(flushed(&Line::of_program("mine", fact.to_owned(), false)), None);
     }
 }

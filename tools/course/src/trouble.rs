@@ -5,7 +5,7 @@ use anyhow::Result;
 use run::exit::Exit;
 use run::file::Line;
 use run::row::Row;
-use run::said::{Said, CROSSING};
+use run::said::Said;
 use std::collections::BTreeMap;
 
 /// What Rust's own line about a panic says, and how the line begins that stands behind the program's words about it.
@@ -43,7 +43,7 @@ struct Saying {
     /// Where its exception came from, as far as that is told.
     traceback: Option<String>,
     /// The last system call.
-    crossing: String,
+    call: String,
 }
 
 /// Refusals, errors, completions that failed, crashes. The first of it is closest to the cause.
@@ -57,13 +57,13 @@ pub fn trouble(run: &[u8]) -> Result<Vec<String>> {
         }
         Seen::Packet { .. } => {}
         Seen::Line(line) if line.act == Line::TROUBLE => {
-            let hang = nodes.iter().find_map(|(node, saying)| why(&line.text, node, &saying.crossing));
+            let hang = nodes.iter().find_map(|(node, saying)| why(&line.text, node, &saying.call));
             trouble.push(format!("line {} of the run: {}{}", line.number, line.said(), hang.unwrap_or_default()));
         }
         Seen::Line(line) => {
             let saying = nodes.entry(line.node.clone()).or_default();
-            if let Some(crossing) = line.text.strip_prefix(CROSSING).filter(|_| line.program == Line::DEVICE) {
-                saying.crossing = crossing.to_owned();
+            if let Some(call) = line.field("call") {
+                saying.call = call.to_owned();
             } else if is_end(&line) {
                 trouble.extend(crashed(&line));
             } else {
@@ -117,8 +117,8 @@ impl Saying {
 }
 
 /// Why a program has not ended, if its last system call tells.
-fn why(text: &str, node: &str, crossing: &str) -> Option<String> {
-    let (_, call, ack) = HANGS.iter().find(|(name, ..)| crossing.starts_with(name))?;
+fn why(text: &str, node: &str, last: &str) -> Option<String> {
+    let (_, call, ack) = HANGS.iter().find(|(name, ..)| *name == last)?;
     let is_about = text.contains(&format!("the {node} had not ended"));
     is_about.then(|| format!(". The {node} waits in {call}: an event was taken, and not given back with {ack}"))
 }

@@ -4,6 +4,7 @@
 
 use crate::machine::{processor_time, Machine, Process};
 use crate::node::Nic;
+use nic::fact::Fact;
 use nic::qp::State;
 use std::collections::BTreeMap;
 use std::fs;
@@ -93,7 +94,7 @@ impl Idlers {
         }
         self.threads = threads;
         if self.was_told {
-            nic.port.tap.say(|| "the program goes in circles while it waits: it never sleeps".to_owned());
+            nic.port.tap.say(|| Fact::new("circles"));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The supervisor of a node: one thread, which sleeps until a packet, a system call or a timer wakes it.
 
-use crate::face::ucma::{words, Done, Ids};
+use crate::face::ucma::{told, Done, Ids};
 use crate::face::uverbs;
 use crate::machine::{Asked, Asker, Call, Kind, Machine};
 use crate::node::clock::Clock;
@@ -10,9 +10,9 @@ use crate::node::{Context, Nic};
 use crate::sleepers::Sleepers;
 use crate::strict::{self, Idlers, Manners};
 use nic::cm::CmEffect;
+use nic::fact::Fact;
 use nic::time::Time;
 use roce::pause;
-use run::said::{CROSSING, OPENED_BY};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
@@ -230,7 +230,7 @@ impl Supervisor {
         match asked {
             Asked::Opened { file, kind: Kind::Uverbs, process } => {
                 if let Some(program) = process.executes().filter(|_| self.manners.is_strict) {
-                    self.nic.port.tap.say(|| format!("{OPENED_BY}{program}"));
+                    self.nic.port.tap.say(|| Fact::new("opened").with("program", program));
                 }
                 self.nic.contexts.insert(file, Context { process, events: None, free: 0, unmapped: BTreeMap::new() });
             }
@@ -246,10 +246,7 @@ impl Supervisor {
             Asked::Closed { file, kind: Kind::Uverbs } => self.nic.closed(file),
             Asked::Closed { file, kind: Kind::RdmaCm } => self.nic.with_cm(|net| self.ids.closed(net, file)),
             // A library finds its descriptor in what it was given: an id, a queue pair.
-            Asked::WrittenNowhere if self.manners.is_strict => self.nic.port.tap.say(|| {
-                "a call writes to a number that is no descriptor: perhaps it was given an object that is destroyed"
-                    .to_owned()
-            }),
+            Asked::WrittenNowhere if self.manners.is_strict => self.nic.port.tap.say(|| Fact::new("nowhere")),
             Asked::WrittenNowhere => {}
             Asked::Closes { file } => self.ids.closes(file),
             Asked::ClosesOther { inode } => {
@@ -273,7 +270,7 @@ impl Supervisor {
         let done = self.nic.with_cm(|net| {
             let done = self.ids.command(net, &asker, file_of);
             if talks {
-                net.out.insert(0, CmEffect::Say(format!("{CROSSING}{}", words(&asker, &done))));
+                net.out.insert(0, CmEffect::Say(told(&asker, &done)));
             }
             done
         });

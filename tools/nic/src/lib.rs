@@ -9,6 +9,7 @@
 //! | [`congestion`] | what is done so that queues in switches stay short: DCQCN, and pauses obeyed |
 //! | [`multicast`] | which queue pairs take what is sent to a group |
 //! | [`cm`] | the connection manager: messages on QP 1, and the states of a connection |
+//! | [`fact`] | what was done, for whoever watches: fields for programs, a sentence for people |
 //! | [`outside`], [`errno`] | what all of these want done in the world, and why a call is refused |
 //! | [`time`] | when: nobody here reads a clock |
 
@@ -21,6 +22,7 @@ pub mod completion;
 pub mod congestion;
 pub mod datagram;
 pub mod errno;
+pub mod fact;
 pub mod memory;
 pub mod multicast;
 pub mod outside;

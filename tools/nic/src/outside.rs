@@ -7,6 +7,7 @@
 
 use crate::completion::Completion;
 use crate::congestion::Link;
+use crate::fact::Fact;
 use crate::memory::Memory;
 use crate::packet::Packet;
 use crate::time::Time;
@@ -24,7 +25,7 @@ pub enum Effect {
     Received(Completion),
     /// Tell the program of something that no work request is about.
     Raise(AsyncEvent),
-    Say(String),
+    Say(Fact),
 }
 
 /// Events that no work request is about (specification, volume 1, 10.10.2.3): the numbers of `ibv_event_type`.
@@ -73,9 +74,9 @@ impl<'a> Ctx<'a> {
     }
 
     /// Tells a decision, if anybody listens.
-    pub fn say(&mut self, decision: impl FnOnce() -> String) {
+    pub fn say<F: Into<Fact>>(&mut self, decision: impl FnOnce() -> F) {
         if self.talks {
-            self.effects.push(Effect::Say(decision()));
+            self.effects.push(Effect::Say(decision().into()));
         }
     }
 

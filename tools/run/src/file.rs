@@ -4,12 +4,16 @@
 //! `KEY=value` lines, which Wireshark shows between the packets with a number of its own. The keys are those of
 //! systemd.journal-fields(7), and a few more: `RDMA_STAGE` and `RDMA_TAG`, taken out of a lesson's line, `LAB_ACT`,
 //! `LAB_STREAM` of a line on standard error, and `LAB_CODE`, see [`source`](crate::source). How a program ended is in
-//! `EXIT_CODE` and `EXIT_STATUS`, as in the messages of systemd itself.
+//! `EXIT_CODE` and `EXIT_STATUS`, as in the messages of systemd itself; what a device did is in `NIC_FACT`, its name, and a
+//! field for each of the fact's own: `NIC_WR_ID`.
 
 use crate::exit::{signal_name, Exit};
 use crate::look::printable;
 use crate::sighting::Sighting;
 use crate::source::Source;
+
+/// How the key of a field begins that is one of a device's fact.
+const OF_DEVICE: &str = "NIC_";
 
 /// One thing that happened.
 #[derive(Clone, Debug)]
@@ -45,6 +49,8 @@ pub struct Line {
     pub text: String,
     /// What kind of act the lab reports, in one word; empty otherwise.
     pub act: String,
+    /// What a device did, as its fields: `fact` is its name, and then come those of that fact.
+    pub fields: Vec<(String, String)>,
     /// Whether it was said on standard error.
     pub error: bool,
     /// The line of a lesson that has called for it; None if the program does not say so.
@@ -82,6 +88,25 @@ impl Line {
             None => (None, text),
         };
         Line { program: program.to_owned(), text, error, source, ..Line::default() }
+    }
+
+    /// What a device did: a sentence, and a line `key=value` for each field.
+    pub fn of_device(told: &str) -> Line {
+        let mut lines = told.lines();
+        let text = printable(lines.next().unwrap_or_default());
+        let fields =
+            lines.filter_map(|line| line.split_once('=')).map(|(key, value)| (key.to_owned(), printable(value)));
+        Line { program: Line::DEVICE.to_owned(), text, fields: fields.collect(), ..Line::default() }
+    }
+
+    /// The name of what a device did; in a run file that is older than facts nothing has one.
+    pub fn fact(&self) -> Option<&str> {
+        self.field("fact")
+    }
+
+    /// A field of what a device did.
+    pub fn field(&self, key: &str) -> Option<&str> {
+        self.fields.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 
     /// What the lab did, with one word for it.
@@ -185,6 +210,9 @@ impl Line {
         for (key, value) in fields.into_iter().filter(|(key, value)| !value.is_empty() || *key == "MESSAGE") {
             entry.push_str(&format!("{key}={}\n", value.replace('\n', " ")));
         }
+        for (key, value) in &self.fields {
+            entry.push_str(&format!("{OF_DEVICE}{}={value}\n", key.to_ascii_uppercase()));
+        }
         entry
     }
 
@@ -207,7 +235,10 @@ impl Line {
                 "LAB_CODE" => line.source.get_or_insert_with(Source::default).text = printable(value),
                 "EXIT_CODE" => exit_word = value,
                 "EXIT_STATUS" => exit_value = value,
-                _ => {}
+                _ => {
+                    let field = key.strip_prefix(OF_DEVICE).map(|key| (key.to_ascii_lowercase(), printable(value)));
+                    line.fields.extend(field);
+                }
             }
         }
         line.exit = Exit::read(exit_word, exit_value).or_else(|| line.exit_in_words());

@@ -3,7 +3,6 @@
 use crate::calls::Calls;
 use crate::file::{Event, Line};
 use crate::pcapng::{Section, Writer};
-use crate::said::CROSSING;
 use crate::sighting::{Record, Sighting};
 use crate::source::Sources;
 use roce::{LinkType, Packet};
@@ -120,7 +119,7 @@ impl<W: Write> Recorder<W> {
     /// Writes a line about a node, or about the run as a whole.
     pub fn line(&mut self, node: Option<usize>, mut line: Line) -> io::Result<Event<'static>> {
         self.number += 1;
-        if let Some(node) = node.filter(|_| line.program == Line::DEVICE && line.text.starts_with(CROSSING)) {
+        if let Some(node) = node.filter(|_| line.fact() == Some("call")) {
             self.counts.calls.call(node);
         }
         line.source.iter_mut().for_each(|source| self.sources.fill(source));

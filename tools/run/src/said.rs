@@ -5,15 +5,6 @@
 
 use crate::file::Line;
 
-/// What a strict device says when a program opens it, before the file name of what that program executes.
-pub const OPENED_BY: &str = "opened by ";
-/// How a device's line begins that tells a system call of a program, and its answer.
-pub const CROSSING: &str = "system call: ";
-/// The same of an event of the connection manager that a program takes.
-pub const EVENT: &str = "event ";
-/// The same of what a program had not destroyed when its device file, or its event channel, was closed.
-pub const LEFT: &str = "closed, and left there: ";
-
 /// What a line says. Numbers of bytes are decimal, addresses and keys hexadecimal, as `common` prints them.
 #[allow(missing_docs)] // The fields have the log's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +40,7 @@ impl<'a> Said<'a> {
     pub fn of(line: &'a Line) -> Said<'a> {
         let words = line.words();
         let known = match line.program.as_str() {
-            Line::DEVICE => moved(words),
+            Line::DEVICE => moved(line),
             Line::KERNEL | Line::LAB => None,
             _ => dump(words).or_else(|| call(words)),
         };
@@ -143,10 +134,9 @@ fn call(words: &str) -> Option<Said<'_>> {
     })
 }
 
-fn moved(words: &str) -> Option<Said<'_>> {
-    let (qpn, way) = words.strip_prefix("QP ")?.split_once(": ")?;
-    let state = way.split_once(" to ")?.1.split(' ').next()?;
-    Some(Said::Moved { qpn: qpn.parse().ok()?, state })
+fn moved(line: &Line) -> Option<Said<'_>> {
+    let qpn = line.field("qp").filter(|_| line.fact() == Some("state"))?;
+    Some(Said::Moved { qpn: qpn.parse().ok()?, state: line.field("to")? })
 }
 
 /// The value of `key=` in a line.

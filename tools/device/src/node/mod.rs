@@ -19,6 +19,7 @@ use nic::cm::{Cm, CmEffect, Event};
 use nic::completion::{Alarm, Completion};
 use nic::congestion::Link;
 use nic::datagram::Route;
+use nic::fact::Fact;
 use nic::memory::Memory;
 use nic::multicast::Groups;
 use nic::outside::{AsyncEvent, Ctx, Effect};
@@ -30,7 +31,6 @@ use nic::work::ReceiveQueue;
 use pipe::{Notices, Pipe};
 use port::Port;
 use roce::pause;
-use run::said::CROSSING;
 use run::switch::Lot;
 use rustix::io::Errno;
 use std::collections::hash_map::RandomState;
@@ -131,8 +131,8 @@ pub struct Nic {
     pub closed_pipes: Option<BTreeSet<u64>>,
     /// Queue pairs whose doorbell was rung, and from when on their requests are read; None: at once.
     late_bells: Option<VecDeque<(Time, u32)>>,
-    /// The system call that is carried out, in words: its line comes before what the device does for it.
-    pub crossing: Option<String>,
+    /// The system call that is carried out: its line comes before what the device does for it.
+    pub crossing: Option<Fact>,
     pub contexts: BTreeMap<FileId, Context>,
     pub pds: Table<()>,
     /// Memory regions and windows by their keys: what is behind these is in [`Nic::memory`].
@@ -250,15 +250,15 @@ impl Nic {
     }
 
     /// Tells the system call that is carried out, and its answer; once.
-    pub fn tell_crossing(&mut self, answer: &str) {
+    pub fn tell_crossing(&mut self, answer: impl FnOnce(Fact) -> Fact) {
         if let Some(call) = self.crossing.take() {
-            self.port.tap.say(|| format!("{}{call}: {answer}", CROSSING));
+            self.port.tap.say(|| answer(call));
         }
     }
 
     fn carry_out(&mut self, number: u32, effects: Vec<Effect>) {
         if !effects.is_empty() {
-            self.tell_crossing("0");
+            self.tell_crossing(|call| call.with("result", 0));
         }
         let mut is_lost = false;
         self.has_told |= effects.iter().any(|effect| !matches!(effect, Effect::Send(..) | Effect::Say(_)));
@@ -326,7 +326,8 @@ impl Nic {
                 self.with_qp(number, |entry, ctx| entry.qp.receive(route, packet, ctx));
             }
             None => {
-                self.port.tap.say(|| format!("port: {name} from {from} for QP {number}, which is not here; dropped"))
+                let fact = || Fact::new("no_qp").with("packet", name).with("from", from).with("qp", number);
+                self.port.tap.say(fact)
             }
         }
     }

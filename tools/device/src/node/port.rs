@@ -8,6 +8,7 @@
 use super::tap::Tap;
 use libc::{c_int, c_void};
 use nic::datagram::{self, Route};
+use nic::fact::Fact;
 use nic::packet::Packet;
 use roce::link::{self, LinkType, ROCE_PORT};
 use rustix::net::{bind as bind_to, socket_with, sockopt, AddressFamily, SocketFlags, SocketType};
@@ -117,7 +118,7 @@ impl Port {
                     }
                     return Some((Route { from: from.ip(), to }, packet));
                 }
-                None => self.tap.say(|| format!("port: {length} bytes from {from} are no packet, or damaged; dropped")),
+                None => self.tap.say(|| Fact::new("damaged").with("bytes", length).with("from", from)),
             }
         }
     }

@@ -9,6 +9,7 @@ use super::{AddressHandle, QpEntry, Srq};
 use crate::abi::{Atomic, BindMw, Dma, Flush, Rdma, RecvWqe, RxeSge, SendWqe, Ud};
 use crate::ring::Ring;
 use bytemuck::Zeroable;
+use nic::fact::Fact;
 use nic::memory::{Access, Bind, Sge};
 use nic::outside::Ctx;
 use nic::packet::Feth;
@@ -50,8 +51,10 @@ impl QpEntry {
             let (Settings { number, pd, .. }, length) = (self.qp.settings(), request.room());
             // Nobody is told yet: the completion of the message will say it.
             let refusal = ctx.memory.check_room(*pd, &request.sge).err();
-            let but = refusal.map_or(String::new(), |refusal| format!(", unusable: {refusal}"));
-            ctx.say(|| format!("QP {number}: a receive is posted, wr_id={} len={length}{but}", request.wr_id));
+            ctx.say(|| {
+                let posted = Fact::new("posted").with("qp", number).with("wr_id", request.wr_id).with("len", length);
+                refusal.iter().fold(posted, |posted, refusal| posted.refused(refusal))
+            });
             let _ = self.qp.post_receive(request, ctx);
         }
     }

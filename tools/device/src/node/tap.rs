@@ -4,6 +4,7 @@
 //! socket is also the standard output of the programs, and keeps the order: so a log line, the packet that its call caused and
 //! the line that the packet caused at the other end come in the order of cause and effect.
 
+use nic::fact::Fact;
 use run::exit::Exit;
 use std::io;
 use std::os::linux::net::SocketAddrExt;
@@ -90,9 +91,9 @@ impl Tap {
     }
 
     /// A decision, if anybody listens.
-    pub fn say(&self, decision: impl FnOnce() -> String) {
+    pub fn say(&self, decision: impl FnOnce() -> Fact) {
         if self.talks {
-            self.tell(kind::DECISION, decision().as_bytes());
+            self.tell(kind::DECISION, decision().encode().as_bytes());
         }
     }
 

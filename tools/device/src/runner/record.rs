@@ -97,7 +97,7 @@ impl<'s> Recorder<'s> {
 
     /// What a node's device has decided.
     pub fn decision(&mut self, node: usize, bytes: &[u8]) -> Result<()> {
-        self.line(Some(node), Line::of_program(Line::DEVICE, clean(bytes), false))
+        self.line(Some(node), Line::of_device(&String::from_utf8_lossy(bytes)))
     }
 
     /// Where much happens, we never wait.

@@ -107,7 +107,7 @@ impl Room {
             match effect {
                 CmEffect::Send(_, mad) => self.sent.push(mad),
                 CmEffect::Event(event) => self.told.push(event),
-                CmEffect::Say(said) => self.said.push(said),
+                CmEffect::Say(said) => self.said.push(said.to_string()),
             }
         }
     }

@@ -7,6 +7,7 @@
 use super::message::{Mad, Space};
 use super::{CmEffect, Event, EventKind, Param};
 use crate::errno::Errno;
+use crate::fact::Fact;
 use crate::memory::Access;
 use crate::psn::Psn;
 use crate::qp::Attributes;
@@ -214,7 +215,12 @@ impl Connection {
             }
             (kind, phase) => {
                 let local = self.local;
-                out.push(CmEffect::Say(format!("cm {local:#x}: {} means nothing in {phase:?}; dropped", kind.short())));
+                out.push(CmEffect::Say(
+                    Fact::new("cm_unexpected")
+                        .with("connection", format_args!("{local:#x}"))
+                        .with("message", kind.short())
+                        .with("state", format_args!("{phase:?}")),
+                ));
             }
         }
     }
@@ -231,11 +237,18 @@ impl Connection {
             question.attempts_left -= 1;
             question.again_at = now + response_timeout();
             let left = question.attempts_left;
-            out.push(CmEffect::Say(format!("cm {local:#x}: no answer to {kind}, asks again; {left} attempts left")));
+            out.push(CmEffect::Say(
+                Fact::new("cm_again")
+                    .with("connection", format_args!("{local:#x}"))
+                    .with("message", kind)
+                    .with("left", left),
+            ));
             out.push(CmEffect::Send(self.peer, question.mad.clone()));
             return;
         }
-        out.push(CmEffect::Say(format!("cm {local:#x}: no answer to {kind}, gives up")));
+        out.push(CmEffect::Say(
+            Fact::new("cm_gives_up").with("connection", format_args!("{local:#x}")).with("message", kind),
+        ));
         let (next, told) = match phase {
             Phase::DreqSent => (Phase::TimeWait, EventKind::Disconnected),
             // REQ, REP or SIDR_REQ.

@@ -4,6 +4,7 @@ use super::connection::{Connection, Phase};
 use super::message::{Mad, Space};
 use super::{Cm, CmEffect, EventKind};
 use crate::errno::Errno;
+use crate::fact::Fact;
 use crate::time::Time;
 use roce::cm::{rej, req, Kind, LOCAL_ID};
 use std::net::IpAddr;
@@ -26,7 +27,7 @@ impl Listener {
     /// Who gets one more REQ; None if as many as may wait for the program.
     pub(super) fn admit(&mut self, out: &mut Vec<CmEffect>) -> Option<u64> {
         let Some(room) = self.room.checked_sub(1) else {
-            out.push(CmEffect::Say("cm: REQ, and the backlog is full; dropped, it will come again".into()));
+            out.push(CmEffect::Say(Fact::new("cm_backlog")));
             return None;
         };
         self.room = room;
@@ -72,15 +73,13 @@ impl Cm {
         };
         let is_alive = |c: &&Connection| c.peer == from && c.attributes.dest_qp == qpn && c.phase == Phase::Established;
         if let Some(old) = self.connections.values().find(is_alive).map(|c| c.local) {
-            out.push(CmEffect::Say(format!(
-                "cm: REQ of QP {qpn:#x}, which we hold for connected; REJ, stale connection"
-            )));
+            out.push(CmEffect::Say(Fact::new("cm_stale").with("qp", format_args!("{qpn:#x}"))));
             refuse(STALE_CONNECTION, out);
             self.disconnect(old, now, out);
             return;
         }
         let Some(listener) = mad.port().and_then(|port| self.listeners.get_mut(&port)) else {
-            out.push(CmEffect::Say("cm: REQ for a service nobody listens for; REJ, invalid service ID".into()));
+            out.push(CmEffect::Say(Fact::new("cm_no_service")));
             return refuse(INVALID_SERVICE_ID, out);
         };
         let Some(owner) = listener.admit(out) else { return };

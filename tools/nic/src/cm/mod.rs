@@ -10,6 +10,7 @@ mod listen;
 mod message;
 mod sidr;
 
+use crate::fact::Fact;
 pub use connection::{Connection, Phase};
 use listen::Listener;
 pub use message::{address_in, gid, Mad, Space, QKEY, QP1};
@@ -87,7 +88,7 @@ impl Event {
 pub enum CmEffect {
     Send(IpAddr, Mad),
     Event(Event),
-    Say(String),
+    Say(Fact),
 }
 
 /// All connections and listeners of the device.
@@ -312,7 +313,7 @@ impl Cm {
                 let answer = Mad::between(Kind::DisconnectReply, mad.transaction_id(), local, remote);
                 out.push(CmEffect::Send(from, answer));
             }
-            None => out.push(CmEffect::Say(format!("cm: {} for a connection that is not here", mad.kind().short()))),
+            None => out.push(CmEffect::Say(Fact::new("cm_unknown").with("message", mad.kind().short()))),
         }
     }
 

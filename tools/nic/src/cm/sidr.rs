@@ -4,6 +4,7 @@
 use super::connection::{Connection, Phase};
 use super::message::{Mad, Space};
 use super::{Cm, CmEffect, EventKind};
+use crate::fact::Fact;
 use crate::time::Time;
 use roce::cm::{sidr_rep, sidr_req, Kind};
 use std::net::IpAddr;
@@ -44,7 +45,7 @@ impl Cm {
             .with(&sidr_rep::REQUEST_ID, remote)
             .with(&sidr_rep::SERVICE_ID, mad.get(&sidr_req::SERVICE_ID));
         let Some(listener) = mad.port().and_then(|port| self.listeners.get_mut(&port)) else {
-            out.push(CmEffect::Say("cm: SIDR_REQ for a service nobody listens for; refused".into()));
+            out.push(CmEffect::Say(Fact::new("cm_sidr_refused")));
             return out.push(CmEffect::Send(from, answer.with(&sidr_rep::STATUS, UNSUPPORTED)));
         };
         let Some(owner) = listener.admit(out) else { return };
@@ -61,7 +62,7 @@ impl Cm {
         let local = mad.get(&sidr_rep::REQUEST_ID) as u32;
         let asked = |connection: &&mut Connection| connection.peer == from && connection.phase == Phase::SidrReqSent;
         let Some(connection) = self.connections.get_mut(&local).filter(asked) else {
-            return out.push(CmEffect::Say("cm: SIDR_REP to a question that is not open; dropped".into()));
+            return out.push(CmEffect::Say(Fact::new("cm_sidr_unasked")));
         };
         let status = mad.get(&sidr_rep::STATUS);
         let (phase, told) = match status {

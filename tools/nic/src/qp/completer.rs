@@ -6,6 +6,7 @@
 use super::requester::{Requester, Wqe};
 use super::{Broken, View};
 use crate::completion::Status;
+use crate::fact::Fact;
 use crate::outside::Ctx;
 use crate::packet::{code, Packet};
 use crate::psn::Psn;
@@ -21,7 +22,7 @@ impl Requester {
     pub(super) fn receive_response(&mut self, packet: Packet, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
         let psn = packet.psn;
         if psn.since(self.unacked) < 0 || psn.since(self.next) >= 0 {
-            ctx.say(|| format!("requester: {} of PSN {psn}: an old one", packet.row().name));
+            ctx.say(|| Fact::new("old").with("psn", psn).with("packet", packet.row().name));
             return Ok(());
         }
         match (packet.opcode, packet.aeth.verdict()) {
@@ -45,7 +46,7 @@ impl Requester {
         let before = self.unacked;
         while let Some(front) = self.begun.front().filter(|wqe| psn.since(wqe.first) >= 0) {
             if front.request.work.wants_response() {
-                ctx.say(|| format!("requester: the answer to PSN {} was lost", self.unacked));
+                ctx.say(|| Fact::new("lost").with("psn", self.unacked));
                 self.go_back();
                 break;
             }
@@ -61,7 +62,7 @@ impl Requester {
     }
 
     fn nak_received(&mut self, psn: Psn, nak: Nak, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
-        ctx.say(|| format!("requester: PSN {psn}: {}", Syndrome::Nak(nak)));
+        ctx.say(|| Fact::new("nak").with("psn", psn).with("answer", Syndrome::Nak(nak)));
         let status = match nak {
             Nak::PsnSequence => {
                 self.went_back = false;
@@ -90,7 +91,7 @@ impl Requester {
             left = self.rnr_retries.to_string();
             self.rnr_retries -= 1;
         }
-        ctx.say(|| format!("requester: PSN {psn}: no receive was posted; again in {wait:?}, {left} retries left"));
+        ctx.say(|| Fact::new("rnr").with("psn", psn).with("wait", format_args!("{wait:?}")).with("left", left));
         self.send = psn;
         self.timer = None;
         self.rnr_until = Some(ctx.now + wait);
@@ -105,7 +106,7 @@ impl Requester {
         }
         let Some(wqe) = self.begun.front().filter(|_| psn == self.unacked) else { return Ok(()) };
         if !is_response_to(wqe, &packet, qp) {
-            ctx.say(|| format!("requester: PSN {psn}: {} is no answer to it", packet.row().name));
+            ctx.say(|| Fact::new("unasked").with("psn", psn).with("packet", packet.row().name));
             return Err(self.fail(Status::BadRespErr, qp, ctx));
         }
         let number = packet.original.to_ne_bytes();
@@ -116,10 +117,10 @@ impl Requester {
             Local::Inline(_) => Ok(()), // ATOMIC WRITE: its answer brings no bytes.
         };
         if let Err(refusal) = placed {
-            ctx.say(|| format!("requester: PSN {psn}: its own memory: {refusal}"));
+            ctx.say(|| Fact::new("unplaced").with("psn", psn).refused(&refusal));
             return Err(self.fail(Status::LocProtErr, qp, ctx));
         }
-        ctx.say(|| format!("requester: PSN {psn}: {} bytes placed at offset {offset}", bytes.len()));
+        ctx.say(|| Fact::new("placed").with("psn", psn).with("bytes", bytes.len()).with("offset", offset));
         if psn == wqe.last {
             self.complete_oldest(qp, ctx);
         } else {
@@ -133,7 +134,7 @@ impl Requester {
     pub(super) fn complete_oldest(&mut self, qp: &View, ctx: &mut Ctx) {
         if let Some(wqe) = self.begun.pop_front() {
             self.unacked = wqe.last.plus(1);
-            ctx.say(|| format!("requester: PSN {}: {} complete", wqe.last, wqe.request.work));
+            ctx.say(|| Fact::new("complete").with("psn", wqe.last).with("work", &wqe.request.work));
             qp.complete_send(&wqe.request, Status::Success, ctx);
         }
     }

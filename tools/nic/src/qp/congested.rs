@@ -6,6 +6,7 @@ use crate::congestion::pace::Pace;
 use crate::congestion::pause::priority;
 use crate::congestion::{ecn, notification, Link};
 use crate::datagram::bytes_of_link;
+use crate::fact::Fact;
 use crate::outside::{Ctx, Effect};
 use crate::packet::Packet;
 
@@ -17,7 +18,7 @@ impl Qp {
         let Some(peer) = self.attributes.peer.filter(|_| is_marked) else { return };
         if self.notification.marked(parameters, ctx.now) {
             let number = self.settings.number;
-            ctx.say(|| format!("QP {number}: PSN {} came marked; a CNP goes back", packet.psn));
+            ctx.say(|| Fact::new("marked").with("qp", number).with("psn", packet.psn));
             ctx.push(Effect::Send(peer, notification::packet(self.attributes.dest_qp)));
         }
     }
@@ -30,8 +31,8 @@ impl Qp {
         });
         let number = self.settings.number;
         ctx.say(|| match rate {
-            Some(rate) => format!("QP {number}: a CNP; from now on {} Mbit/s", rate / 1_000_000),
-            None => format!("QP {number}: a CNP; dropped, for it does not react to congestion"),
+            Some(rate) => Fact::new("slower").with("qp", number).with("rate", rate / 1_000_000),
+            None => Fact::new("unmoved").with("qp", number),
         });
     }
 }

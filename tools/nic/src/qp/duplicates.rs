@@ -6,6 +6,7 @@
 
 use super::responder::Responder;
 use super::{packets, Broken, Qp, View};
+use crate::fact::Fact;
 use crate::memory::Access;
 use crate::outside::Ctx;
 use crate::packet::Packet;
@@ -27,7 +28,7 @@ impl Responder {
             }
             _ => "placed before",
         };
-        ctx.say(|| format!("responder: PSN {psn}, {}: a duplicate, {what}", row.name));
+        ctx.say(|| Fact::new("duplicate").with("psn", psn).with("packet", row.name).with("why", what));
         self.send_responses(qp, ctx)
     }
 

@@ -4,6 +4,7 @@
 use super::requester::Requester;
 use super::{Broken, State, View};
 use crate::completion::Status;
+use crate::fact::Fact;
 use crate::outside::Ctx;
 use crate::work::Work;
 
@@ -22,10 +23,10 @@ impl Requester {
                 _ => break,
             };
             if let Err(refusal) = done {
-                ctx.say(|| format!("requester: {} not done: {refusal}", request.work));
+                ctx.say(|| Fact::new("undone").with("work", &request.work).refused(&refusal));
                 return Err(self.fail(status, qp, ctx));
             }
-            ctx.say(|| format!("requester: {} complete", request.work));
+            ctx.say(|| Fact::new("complete").with("work", &request.work));
             qp.complete_send(request, Status::Success, ctx);
             self.posted.pop_front();
         }

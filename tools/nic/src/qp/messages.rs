@@ -4,6 +4,7 @@ use super::responder::{Message, Responder};
 use super::verdict::Nak;
 use super::{Qp, View};
 use crate::completion::{Completion, Status, WcOpcode};
+use crate::fact::Fact;
 use crate::memory::{Access, Claim};
 use crate::outside::Ctx;
 use crate::packet::{Packet, Reth};
@@ -48,24 +49,24 @@ impl Responder {
         let fills = write.is_none() || packet.brings_immediate();
         let filled = self.receive.as_ref().filter(|_| ends && fills);
         self.tell(packet, ends, ctx, || {
-            let ack = if is_answered { ", ACK" } else { "" };
-            let completes = filled.map(|receive| format!(", completes receive wr_id={}", receive.wr_id));
-            format!("{}{ack}{}", self.placed(message), completes.unwrap_or_default())
+            let placed = self.placed(message).maybe("answer", is_answered.then_some("ACK"));
+            placed.maybe("completes", filled.map(|receive| receive.wr_id))
         });
         Ok(filled.map(|receive| completion(receive, packet, message.arrived, qp)))
     }
 
-    /// Where the bytes of a packet went, and how many of the message have come, in words.
-    fn placed(&self, Message { write, arrived }: Message) -> String {
+    /// Where the bytes of a packet went, and how many of the message have come.
+    fn placed(&self, Message { write, arrived }: Message) -> Fact {
         match (write, &self.receive) {
-            (Some(Reth { rkey, length, .. }), _) => {
-                format!("rkey {rkey:#x} ok, {arrived} of {length} bytes in bounds and placed")
-            }
+            (Some(Reth { rkey, length, .. }), _) => Fact::new("written")
+                .with("rkey", format_args!("{rkey:#x}"))
+                .with("arrived", arrived)
+                .with("length", length),
             (None, Some(receive)) => {
                 let (wr_id, room) = (receive.wr_id, receive.room());
-                format!("receive wr_id={wr_id} has room, {arrived} of {room} bytes placed")
+                Fact::new("received").with("wr_id", wr_id).with("arrived", arrived).with("room", room)
             }
-            (None, None) => String::new(),
+            (None, None) => Fact::new("received"),
         }
     }
 

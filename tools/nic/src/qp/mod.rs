@@ -22,6 +22,7 @@ mod unreliable;
 mod verdict;
 mod view;
 
+use crate::fact::Fact;
 use roce::opcode::Operation;
 pub use roce::opcode::Service;
 pub use state::{mask, Attributes, State};
@@ -184,7 +185,7 @@ impl Qp {
         }
         if row.service != qp.service || is_stranger {
             let why = if is_stranger { "does not come from its peer" } else { "is of another service" };
-            ctx.say(|| format!("QP {}: {} {why}; dropped", qp.number, row.name));
+            ctx.say(|| Fact::new("strange").with("qp", qp.number).with("packet", row.name).with("why", why));
             return;
         }
         self.tell_if_marked(&packet, ctx);
@@ -244,7 +245,7 @@ impl Qp {
         receives.extend(std::iter::from_fn(|| self.receives.take()));
         let (qp, sent, received) = (self.view(), sends.len(), receives.len());
         if sent + received > 0 {
-            ctx.say(|| format!("QP {}: ERR, {sent} sends and {received} receives are flushed", qp.number));
+            ctx.say(|| Fact::new("flushed").with("qp", qp.number).with("sends", sent).with("receives", received));
         }
         sends.iter().for_each(|request| qp.complete_send(request, Status::WrFlushErr, ctx));
         receives.iter().for_each(|request| qp.complete_unfilled(request, Status::WrFlushErr, ctx));

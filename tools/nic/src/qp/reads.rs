@@ -5,6 +5,7 @@ use super::responder::Responder;
 use super::verdict::Nak;
 use super::{packets, Qp, View};
 use crate::completion::Completion;
+use crate::fact::Fact;
 use crate::memory::Access;
 use crate::outside::Ctx;
 use crate::packet::{code, Packet, Reth};
@@ -22,7 +23,9 @@ impl Responder {
         self.advance(psn.plus(responses), true);
         self.queue_read(reth, psn, false);
         let Reth { rkey, length, .. } = reth;
-        self.tell(packet, true, ctx, || format!("rkey {rkey:#x}, {length} bytes, {responses} responses"));
+        self.tell(packet, true, ctx, || {
+            Fact::new("read").with("rkey", format_args!("{rkey:#x}")).with("bytes", length).with("responses", responses)
+        });
         Ok(None)
     }
 
@@ -43,7 +46,11 @@ impl Responder {
         let original = changed.map_err(|refusal| Nak::Memory { reth, refusal })?;
         self.carried_out(packet.psn, original, qp);
         self.queue_atomic_response(packet.psn, original, qp);
-        self.tell(packet, true, ctx, || format!("rkey {:#x} ok, {original:#x} stood there", asked.rkey));
+        self.tell(packet, true, ctx, || {
+            Fact::new("atomic")
+                .with("rkey", format_args!("{:#x}", asked.rkey))
+                .with("original", format_args!("{original:#x}"))
+        });
         Ok(None)
     }
 
@@ -66,7 +73,7 @@ impl Responder {
         placed.map_err(|refusal| Nak::Memory { reth, refusal })?;
         self.carried_out(packet.psn, 0, qp);
         self.queue_done(packet.psn, qp);
-        self.tell(packet, true, ctx, || format!("rkey {:#x} ok, 8 bytes placed at once", reth.rkey));
+        self.tell(packet, true, ctx, || Fact::new("replaced").with("rkey", format_args!("{:#x}", reth.rkey)));
         Ok(None)
     }
 
@@ -81,7 +88,7 @@ impl Responder {
         checked.map_err(|refusal| Nak::Memory { reth, refusal })?;
         self.carried_out(packet.psn, 0, qp);
         self.queue_done(packet.psn, qp);
-        self.tell(packet, true, ctx, || format!("rkey {:#x} ok, all is placed", reth.rkey));
+        self.tell(packet, true, ctx, || Fact::new("visible").with("rkey", format_args!("{:#x}", reth.rkey)));
         Ok(None)
     }
 

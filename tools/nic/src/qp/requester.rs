@@ -14,6 +14,7 @@ use super::segment::segment;
 use super::{packets, Attributes, Broken, State, View};
 use crate::completion::Status;
 use crate::congestion::pace::Pace;
+use crate::fact::Fact;
 use crate::outside::{Ctx, Effect};
 use crate::packet::Packet;
 use crate::psn::Psn;
@@ -142,7 +143,7 @@ impl Requester {
             return Ok(None);
         }
         if request.work.wants_response() && qp.attributes.max_rd_atomic == 0 {
-            ctx.say(|| format!("requester: no {} may be under way: max_rd_atomic is 0", request.work));
+            ctx.say(|| Fact::new("unposted").with("work", &request.work));
             return Err(self.fail(Status::LocQpOpErr, qp, ctx));
         }
         let last = self.last_psn(request, qp);
@@ -172,8 +173,8 @@ impl Requester {
     /// Sends a packet of the request that stands there. The one behind it has the PSN `next`.
     fn send(&mut self, at: usize, packet: Packet, next: Psn, qp: &View, ctx: &mut Ctx) {
         let (psn, name) = (packet.psn, packet.row().name);
-        let again = if psn.since(self.next) < 0 { ", again" } else { "" };
-        ctx.say(|| format!("requester: PSN {psn} {name}{again}"));
+        let again = (psn.since(self.next) < 0).then_some("again");
+        ctx.say(|| Fact::new("sent").with("psn", psn).with("packet", name).maybe("again", again));
         let request = &self.begun[at].request;
         match request.work {
             // It is one packet. Of a longer one nothing is sent, and that is no error (C10-93.1.1).
@@ -204,7 +205,7 @@ impl Requester {
     pub(super) fn fail(&mut self, status: Status, qp: &View, ctx: &mut Ctx) -> Broken {
         let begun = self.begun.pop_front().map(|wqe| wqe.request);
         if let Some(cause) = begun.or_else(|| self.posted.pop_front()) {
-            ctx.say(|| format!("requester: {} fails: {}", cause.work, status.name()));
+            ctx.say(|| Fact::new("fails").with("work", &cause.work).with("status", status.name()));
             qp.complete_send(&cause, status, ctx);
         }
         Broken
@@ -228,7 +229,7 @@ impl Requester {
         }
         if self.timer.is_some_and(|time| time <= ctx.now) {
             let (left, unacked) = (self.retries, self.unacked);
-            ctx.say(|| format!("requester: no answer to PSN {unacked} in time, {left} retries left"));
+            ctx.say(|| Fact::new("late").with("psn", unacked).with("left", left));
             self.timer = None;
             self.went_back = false;
             self.try_again(qp, ctx)?;

@@ -9,6 +9,7 @@ use super::verdict::{Fault, Nak};
 use super::{Broken, State, View};
 use crate::completion::Completion;
 use crate::congestion::pace::Pace;
+use crate::fact::Fact;
 use crate::outside::{AsyncEvent, Ctx, Effect};
 use crate::packet::{Packet, Reth};
 use crate::psn::Psn;
@@ -97,7 +98,7 @@ impl Responder {
         if std::mem::replace(&mut self.nak_sent, true) {
             return Ok(());
         }
-        ctx.say(|| format!("responder: PSN {psn} came, {expected} expected; NAK, PSN sequence error"));
+        ctx.say(|| Fact::new("gap").with("psn", psn).with("expected", expected));
         self.send_ack(expected, Syndrome::Nak(roce::aeth::Nak::PsnSequence), qp, ctx)
     }
 
@@ -119,16 +120,15 @@ impl Responder {
     }
 
     /// Tells what was done for the expected request, if anybody listens.
-    pub(super) fn tell(&self, packet: &Packet, ends_message: bool, ctx: &mut Ctx, done: impl FnOnce() -> String) {
-        let (psn, name, msn) = (packet.psn, packet.row().name, self.msn);
-        let msn = move || if ends_message { format!(", MSN {msn}") } else { String::new() };
-        ctx.say(|| format!("responder: PSN {psn} expected, {name}: {}{}", done(), msn()));
+    pub(super) fn tell(&self, packet: &Packet, ends_message: bool, ctx: &mut Ctx, done: impl FnOnce() -> Fact) {
+        let (psn, name, msn) = (packet.psn, packet.row().name, ends_message.then_some(self.msn));
+        ctx.say(|| done().with("psn", psn).with("packet", name).maybe("msn", msn));
     }
 
     /// Answers a request that cannot be carried out. Only a missing receive leaves the queue pair as it is.
     pub(super) fn refuse(&mut self, psn: Psn, name: &str, nak: &Nak, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
         let (syndrome, fault) = nak.judge();
-        ctx.say(|| format!("responder: PSN {psn} expected, {name}: {nak}; {syndrome}"));
+        ctx.say(|| Fact::new("refused").with("psn", psn).with("packet", name).refused(nak).with("answer", syndrome));
         self.send_ack(psn, syndrome, qp, ctx)?;
         match fault {
             Fault::Nobodys => {

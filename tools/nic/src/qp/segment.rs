@@ -6,6 +6,7 @@
 use super::requester::Wqe;
 use super::{packets, View};
 use crate::completion::Status;
+use crate::fact::Fact;
 use crate::outside::Ctx;
 use crate::packet::{code, opcode_of, AtomicEth, Deth, Packet, Reth};
 use crate::psn::Psn;
@@ -112,7 +113,7 @@ fn payload(request: &SendRequest, index: u32, qp: &View, ctx: &mut Ctx) -> Resul
         Local::SgList(sge) => ctx.memory.gather(qp.pd, sge, offset, length),
     };
     bytes.map_err(|refusal| {
-        ctx.say(|| format!("requester: {} not sent: its own memory: {refusal}", request.work));
+        ctx.say(|| Fact::new("unsent").with("work", &request.work).refused(&refusal));
         Status::LocProtErr
     })
 }

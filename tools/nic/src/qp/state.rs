@@ -3,6 +3,7 @@
 
 use super::Qp;
 use crate::errno::Errno;
+use crate::fact::Fact;
 use crate::memory::Access;
 use crate::outside::{AsyncEvent, Ctx, Effect};
 use crate::psn::Psn;
@@ -201,7 +202,7 @@ impl Qp {
     pub(super) fn enter(&mut self, state: State, ctx: &mut Ctx) {
         let before = std::mem::replace(&mut self.state, state);
         let number = self.settings.number;
-        ctx.say(|| format!("QP {number}: {before} to {state}"));
+        ctx.say(|| Fact::new("state").with("qp", number).with("from", before).with("to", state));
         match state {
             State::Reset => *self = Qp::new(self.settings),
             State::Rtr => self.responder.start(self.attributes.rq_psn),

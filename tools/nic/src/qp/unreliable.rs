@@ -10,6 +10,7 @@ use super::verdict::Nak;
 use super::{Broken, View};
 use crate::completion::{Completion, Status};
 use crate::datagram::Route;
+use crate::fact::Fact;
 use crate::outside::Ctx;
 use crate::packet::Packet;
 use crate::work::ReceiveQueue;
@@ -26,7 +27,7 @@ impl Responder {
     ) -> Result<(), Broken> {
         if packet.psn != self.expected {
             let (psn, expected) = (packet.psn, self.expected);
-            ctx.say(|| format!("responder: PSN {psn} came, {expected} expected: what lies between is lost"));
+            ctx.say(|| Fact::new("skipped").with("psn", psn).with("expected", expected));
             self.message = None;
         }
         match self.carry(&packet, qp, receives, ctx) {
@@ -49,7 +50,7 @@ impl Responder {
         match self.place_datagram(&packet, qp, receives, ctx) {
             Ok(completes) => {
                 let (src_qp, Completion { wr_id, length, .. }) = (packet.deth.src_qp, completes);
-                ctx.say(|| format!("responder: {length} bytes of QP {src_qp} placed, completes receive wr_id={wr_id}"));
+                ctx.say(|| Fact::new("datagram").with("bytes", length).with("from", src_qp).with("completes", wr_id));
                 self.answer(Some(completes), qp, ctx)
             }
             Err(nak) => self.forgo(&packet, &nak, qp, ctx),
@@ -78,7 +79,7 @@ impl Responder {
     /// stop every message.
     fn forgo(&mut self, packet: &Packet, nak: &Nak, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
         let (psn, name) = (packet.psn, packet.row().name);
-        ctx.say(|| format!("responder: PSN {psn}, {name}: {nak}; dropped"));
+        ctx.say(|| Fact::new("dropped").with("psn", psn).with("packet", name).refused(nak));
         self.message = None;
         self.expected = psn.plus(1);
         let (status, done) = match nak {

@@ -12,6 +12,21 @@ use crate::switch::{self, Event as Switched, What};
 use roce::opcode::Part;
 use std::collections::{HashMap, HashSet};
 
+/// What a device's responder does.
+const OF_RESPONDER: [&str; 12] = [
+    "gap",
+    "skipped",
+    "duplicate",
+    "refused",
+    "dropped",
+    "written",
+    "received",
+    "read",
+    "atomic",
+    "replaced",
+    "visible",
+    "datagram",
+];
 /// Acts of the lab that say no more than the story and the summary do.
 const ROUTINE: [&str; 4] = ["start", "inspect", Line::EXIT, Line::END];
 /// Waiting belongs to what was done before it.
@@ -139,7 +154,8 @@ impl<'s> Told<'s> {
             Line::LAB => is_killed(line) || !ROUTINE.contains(&line.act.as_str()),
             // What comes of a packet that stands open is shown where it arrives, too.
             Line::DEVICE => {
-                self.open.contains_key(&line.node) || self.is_passing && line.text.starts_with("responder:")
+                self.open.contains_key(&line.node)
+                    || self.is_passing && line.fact().is_some_and(|fact| OF_RESPONDER.contains(&fact))
             }
             // A panic, or a program's complaint.
             _ if line.error => true,

@@ -10,6 +10,7 @@ use super::{answer, command, errno, Done, Ids, Net, Then};
 use crate::machine::Asker;
 use bytemuck::Zeroable;
 use nic::cm::{gid, Cm, EventKind};
+use nic::fact::Fact;
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -36,9 +37,9 @@ fn is_of_this_machine(address: IpAddr) -> bool {
 }
 
 /// What BIND_IP asks for, in words.
-pub fn words(command: Result<abi::BindIp, Errno>) -> String {
+pub fn asks(call: Fact, command: Result<abi::BindIp, Errno>) -> Fact {
     let to = command.ok().and_then(|command| command.addr.read());
-    to.map_or(String::new(), |to| format!(" addr={} port={}", to.ip(), to.port()))
+    to.iter().fold(call, |call, to| call.with("addr", to.ip()).with("port", to.port()))
 }
 
 impl Options {

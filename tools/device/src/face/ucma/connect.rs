@@ -20,6 +20,7 @@ use super::id::{Id, State};
 use super::{command, errno, Done, Ids, Net};
 use crate::machine::Asker;
 use nic::cm::{Param, Phase, REJ_PRIVATE, REP_PRIVATE, REQ_PRIVATE, SIDR_REP_PRIVATE, SIDR_REQ_PRIVATE};
+use nic::fact::Fact;
 use rustix::io::Errno;
 use std::mem::size_of;
 
@@ -29,13 +30,11 @@ const COMM_EST: u32 = 4;
 const CONSUMER_REJECT: u8 = 28;
 
 /// What CONNECT and ACCEPT ask for, in words. The client's ACCEPT, which answers the REP, asks for nothing.
-pub fn words(param: Result<abi::ConnParam, Errno>) -> String {
-    param.ok().filter(|param| param.valid != 0).map_or(String::new(), |param| {
+pub fn asks(call: Fact, param: Result<abi::ConnParam, Errno>) -> Fact {
+    param.iter().filter(|param| param.valid != 0).fold(call, |call, param| {
         let abi::ConnParam { responder_resources, initiator_depth, retry_count, rnr_retry_count, .. } = param;
-        format!(
-            " responder_resources={responder_resources} initiator_depth={initiator_depth} retry_count={retry_count} \
-             rnr_retry_count={rnr_retry_count}"
-        )
+        let call = call.with("responder_resources", responder_resources).with("initiator_depth", initiator_depth);
+        call.with("retry_count", retry_count).with("rnr_retry_count", rnr_retry_count)
     })
 }
 

@@ -8,7 +8,7 @@ use super::abi::EventResp;
 use super::Ids;
 use crate::machine::{Asker, Call, FileId, Machine};
 use nic::cm::Cm;
-use run::said::EVENT;
+use nic::fact::Fact;
 use rustix::io::Errno;
 use std::collections::VecDeque;
 
@@ -34,7 +34,7 @@ pub(super) struct Event {
 
 impl Event {
     /// Its name without RDMA_CM_EVENT_, and what goes with it.
-    fn words(&self) -> String {
+    fn told(&self) -> Fact {
         const NAMES: [&str; 16] = [
             "ADDR_RESOLVED",
             "ADDR_ERROR",
@@ -54,7 +54,8 @@ impl Event {
             "TIMEWAIT_EXIT",
         ];
         let EventResp { id, event, status, .. } = self.response;
-        format!("{EVENT}{} of id {id}, status={status}", NAMES.get(event as usize).unwrap_or(&"?"))
+        let name = NAMES.get(event as usize).unwrap_or(&"?");
+        Fact::new("event").with("event", name).with("id", id).with("status", status)
     }
 }
 
@@ -143,7 +144,7 @@ impl Ids {
         let Some(event) = file.events.pop_front() else { return false };
         // Before the caller goes on: it may ask at once whether there is another.
         file.level(number, machine);
-        self.tap.say(|| event.words());
+        self.tap.say(|| event.told());
         let bytes = bytemuck::bytes_of(&event.response);
         let written = asker.process.write(to, &bytes[..room.min(bytes.len())]);
         let is_heard = call.answer(written.map(|()| asker.length as i64));

@@ -31,6 +31,7 @@ mod qp;
 #[cfg(test)]
 mod tests;
 
+use crate::face::failed;
 use crate::machine::{Asker, Call, FileId, Machine};
 use crate::node::tap::Tap;
 use crate::node::{errno, Net};
@@ -40,10 +41,9 @@ use events::{File, Waiting};
 use group::Group;
 use id::Id;
 use nic::cm::{Cm, CmEffect};
-use run::said::LEFT;
+use nic::fact::Fact;
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::io;
 use std::mem::size_of;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -90,23 +90,22 @@ pub enum Then {
     Left(u32),
 }
 
-/// A command's name, what it asks for, and what has come of it, in words.
-pub fn words(asker: &Asker, done: &Result<Done, Errno>) -> String {
+/// A command's name, what it asks for, and what has come of it.
+pub fn told(asker: &Asker, done: &Result<Done, Errno>) -> Fact {
     let number = asker.read::<Header>(0).map_or(0, |header| header.cmd);
-    let asks = match number {
-        command::BIND_IP => address::words(command(asker)),
-        command::CONNECT => connect::words(command::<abi::Connect>(asker).map(|command| command.conn_param)),
-        command::ACCEPT => connect::words(command::<abi::Accept>(asker).map(|command| command.conn_param)),
-        _ => String::new(),
+    let call = Fact::new("call").with("call", command::name(number).unwrap_or("a command that is not here"));
+    let call = match number {
+        command::BIND_IP => address::asks(call, command(asker)),
+        command::CONNECT => connect::asks(call, command::<abi::Connect>(asker).map(|command| command.conn_param)),
+        command::ACCEPT => connect::asks(call, command::<abi::Accept>(asker).map(|command| command.conn_param)),
+        _ => call,
     };
-    let name = command::name(number);
-    let came = match done {
-        Ok(Done::Answer { then: Then::Created(id), .. }) => format!("id {id}"),
-        Ok(Done::Fetch { .. }) => "an event, or a wait for one".to_owned(),
-        Ok(_) => "0".to_owned(),
-        Err(errno) => io::Error::from(*errno).to_string(),
-    };
-    format!("{}{asks}: {came}", name.unwrap_or("a command that is not here"))
+    match done {
+        Ok(Done::Answer { then: Then::Created(id), .. }) => call.with("made", "id").with("handle", id),
+        Ok(Done::Fetch { .. }) => call.with("result", "an event, or a wait for one"),
+        Ok(_) => call.with("result", 0),
+        Err(errno) => failed(call, *errno),
+    }
 }
 
 /// A command behind its header.
@@ -223,10 +222,10 @@ impl Ids {
     pub fn closed(&mut self, net: &mut Net, file: FileId) {
         let left = self.ids.values().filter(|id| id.file == file && id.state != id::State::Gone).count();
         if left > 0 {
-            net.out.push(CmEffect::Say(format!("{LEFT}{left} id")));
+            net.out.push(CmEffect::Say(Fact::new("left").with("objects", format_args!("{left} id"))));
         }
         if self.closing.as_mut().is_some_and(|closing| !closing.remove(&file)) {
-            net.out.push(CmEffect::Say(format!("{LEFT}1 event channel")));
+            net.out.push(CmEffect::Say(Fact::new("left").with("objects", "1 event channel")));
         }
         self.forget_file(file);
         self.end_all(net, file);

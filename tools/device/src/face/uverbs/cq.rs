@@ -7,6 +7,7 @@ use crate::node::pipe::{Notices, Pipe};
 use crate::node::{Cq, Nic};
 use crate::ring::Ring;
 use nic::completion::{Alarm, Armed, WcOpcode};
+use nic::fact::Fact;
 use rustix::io::Errno;
 use std::mem::size_of;
 use std::rc::Rc;
@@ -19,18 +20,18 @@ pub fn create_channel(nic: &mut Nic, command: &mut Command) -> Answer {
 }
 
 /// What CREATE_CQ asks for, in words.
-pub fn words(command: &Command) -> String {
+pub fn asks(call: Fact, command: &Command) -> Fact {
     let CreateCq { cqe, comp_channel, .. } = command.input();
-    format!("cqe={cqe}{}", if comp_channel < 0 { "" } else { " with a channel" })
+    call.with("cqe", cqe).maybe("channel", (comp_channel >= 0).then_some(1))
 }
 
 /// How many completions lie in a queue that the program has not taken; how many of them tell of a success, as the others are
 /// echoes of the end, perhaps; and how many of a receive.
-pub fn waiting(nic: &Nic, command: &Command) -> String {
-    let Ok(cq) = nic.cqs.get(command.file, command.handle()) else { return String::new() };
+pub fn waiting(call: Fact, nic: &Nic, command: &Command) -> Fact {
+    let Ok(cq) = nic.cqs.get(command.file, command.handle()) else { return call };
     let count = |is_it: fn(&Wc) -> bool| cq.ring.entries().filter(|index| is_it(&cq.ring.read(*index, 0))).count();
     let (successes, receives) = (count(|wc| wc.status == 0), count(|wc| wc.opcode >= WcOpcode::Recv as u32));
-    format!("untaken={} successes={successes} receives={receives}", cq.ring.waiting())
+    call.with("untaken", cq.ring.waiting()).with("successes", successes).with("receives", receives)
 }
 
 /// The channel behind a descriptor of the program.
@@ -93,8 +94,7 @@ pub fn destroy(nic: &mut Nic, command: &mut Command) -> Answer {
     }
     let (comp_events_reported, async_events_reported) = (cq.channel.seen::<u64>(), cq.events.seen::<AsyncEventDesc>());
     // How often the program was woken by it: what a log can tell of its sleep.
-    let woken = if comp_events_reported > 0 { " woken" } else { "" };
-    nic.crossing.iter_mut().for_each(|words| words.push_str(&format!(" events={comp_events_reported}{woken}")));
+    nic.crossing = nic.crossing.take().map(|call| call.with("events", comp_events_reported));
     Ok(Done::with(&DestroyCqResp { comp_events_reported, async_events_reported }).dooms(Object::Cq, handle))
 }
 

@@ -6,6 +6,7 @@ use crate::abi::{AllocMw, AllocMwResp, RegMr, RegMrResp, ReregMr, ReregMrResp};
 use crate::machine::Process;
 use crate::node::Nic;
 use crate::strict::FREED;
+use nic::fact::Fact;
 use nic::memory::{Access, Region, WindowKind};
 use rustix::io::Errno;
 use std::sync::Arc;
@@ -61,24 +62,25 @@ fn may_be_written(process: &Process, start: u64, length: u64, access: Access) ->
 }
 
 /// What REG_MR asks for.
-pub fn words(command: &Command) -> String {
+pub fn asks(call: Fact, command: &Command) -> Fact {
     let RegMr { start, length, access_flags, .. } = command.input();
-    format!("addr={start:#x} len={length} access={}", Access(access_flags))
+    let call = call.with("addr", format_args!("{start:#x}")).with("len", length);
+    call.with("access", Access(access_flags))
 }
 
 /// Whether the program has given the memory of a region back before the region: it isn't there any more, or its end is what
 /// [`FREED`] writes.
-pub fn words_of_end(nic: &Nic, command: &Command) -> &'static str {
-    let Ok(key) = nic.regions.get(command.file, command.handle()) else { return "" };
-    let Some(region) = nic.memory.get(*key) else { return "" };
+pub fn asks_of_end(call: Fact, nic: &Nic, command: &Command) -> Fact {
+    let Ok(key) = nic.regions.get(command.file, command.handle()) else { return call };
+    let Some(region) = nic.memory.get(*key) else { return call };
     let mut end = [0; 8];
     let end = &mut end[..region.length.min(8) as usize];
     let is_there = region.program.read(region.start + region.length - end.len() as u64, end);
     let is_written_over = end.len() >= 4 && end.iter().all(|byte| *byte == FREED);
     if is_there && !is_written_over {
-        ""
+        call
     } else {
-        "freed"
+        call.with("freed", 1)
     }
 }
 

@@ -14,9 +14,11 @@ mod qp;
 mod srq;
 
 use crate::abi::{command, Extended, ExtendedHeader, Header, QpDest, ReqNotifyCq, COMMAND, EXTENDED};
+use crate::face::failed;
 use crate::machine::{Asker, Call, FileId, Machine, Process, RESERVED};
 use crate::node::{Context, Nic};
 use bytemuck::{bytes_of, AnyBitPattern, Pod};
+use nic::fact::Fact;
 use object::Object;
 use rustix::io::Errno;
 use std::mem::size_of;
@@ -61,19 +63,18 @@ impl Command<'_> {
     }
 
     /// The command's name, the handle of what it is about, if it names one, and what it asks for.
-    fn words(&self, nic: &Nic) -> String {
+    fn told(&self, nic: &Nic) -> Fact {
         let handle = self.row.about.and_then(|at| Some(split::<u32>(self.input.get(at..)?).ok()?.0));
-        let name = command::name(self.number).unwrap_or_default().to_owned();
-        let asks = match self.number {
-            command::REG_MR => memory::words(self),
-            command::DEREG_MR => memory::words_of_end(nic, self).to_owned(),
-            command::CREATE_CQ => cq::words(self),
-            command::DESTROY_CQ => cq::waiting(nic, self),
-            command::MODIFY_QP => qp::words(nic, self),
-            _ => String::new(),
-        };
-        let words = [name, handle.map(|handle| handle.to_string()).unwrap_or_default(), asks];
-        words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+        let call = Fact::new("call").with("call", command::name(self.number).unwrap_or_default());
+        let call = call.maybe("about", handle);
+        match self.number {
+            command::REG_MR => memory::asks(call, self),
+            command::DEREG_MR => memory::asks_of_end(call, nic, self),
+            command::CREATE_CQ => cq::asks(call, self),
+            command::DESTROY_CQ => cq::waiting(call, nic, self),
+            command::MODIFY_QP => qp::asks(call, nic, self),
+            _ => call,
+        }
     }
 
     /// The one number of a command that has no more.
@@ -132,7 +133,7 @@ impl Done {
 /// Answers a write(2) to the device file.
 pub fn written(nic: &mut Nic, machine: &Machine, call: &Call, asker: &Asker) {
     let done = read(asker, call, machine).and_then(|mut command| {
-        nic.crossing = nic.port.tap.talks.then(|| command.words(nic));
+        nic.crossing = nic.port.tap.talks.then(|| command.told(nic));
         let done = (command.row.act)(nic, &mut command)?;
         let length = done.response.len().min(command.room);
         if let Err(error) = asker.process.write(command.response, &done.response[..length]) {
@@ -143,9 +144,11 @@ pub fn written(nic: &mut Nic, machine: &Machine, call: &Call, asker: &Asker) {
         Ok(done)
     });
     match &done {
-        Ok(Done { made: Some((_, handle)), .. }) => nic.tell_crossing(&format!("handle {handle}")),
-        Ok(_) => nic.tell_crossing("0"),
-        Err(error) => nic.tell_crossing(&std::io::Error::from(*error).to_string()),
+        Ok(Done { made: Some((_, handle)), .. }) => {
+            nic.tell_crossing(|call| call.with("made", "handle").with("handle", handle));
+        }
+        Ok(_) => nic.tell_crossing(|call| call.with("result", 0)),
+        Err(error) => nic.tell_crossing(|call| failed(call, *error)),
     }
     match done {
         Ok(done) => {

@@ -2,7 +2,7 @@
 
 use crate::machine::FileId;
 use crate::node::Nic;
-use run::said::LEFT;
+use nic::fact::Fact;
 
 #[derive(Clone, Copy, Debug)]
 pub enum Object {
@@ -42,7 +42,7 @@ impl Nic {
         let left = left.chain([(channels, "completion channel")].into_iter().filter(|(count, _)| *count > 0));
         let left: Vec<String> = left.map(|(count, name)| format!("{count} {name}")).collect();
         if !left.is_empty() {
-            self.port.tap.say(|| format!("{LEFT}{}", left.join(", ")));
+            self.port.tap.say(|| Fact::new("left").with("objects", left.join(", ")));
         }
         for (object, _, handles) in all {
             handles.into_iter().for_each(|handle| self.destroy(object, handle));

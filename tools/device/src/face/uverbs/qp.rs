@@ -7,6 +7,7 @@ use crate::node::pipe::Notices;
 use crate::node::{errno, Nic, QpEntry};
 use bytemuck::Zeroable;
 use nic::cm::address_in;
+use nic::fact::Fact;
 use nic::memory::Access;
 use nic::outside::Ctx;
 use nic::psn::Psn;
@@ -116,16 +117,16 @@ pub fn modify(nic: &mut Nic, command: &mut Command) -> Answer {
 }
 
 /// What MODIFY_QP asks for; of a queue pair that gets connected, into how many regions of its domain its device may write, too.
-pub fn words(nic: &Nic, command: &Command) -> String {
+pub fn asks(call: Fact, nic: &Nic, command: &Command) -> Fact {
     let input: ModifyQp = command.input();
     let state = State::from_number(input.state.qp_state.into()).filter(|_| input.attr_mask & mask::STATE != 0);
     match (state, nic.qps.get(command.file, input.qp_handle)) {
         (Some(State::Rtr), Ok(entry)) => {
             let writable = nic.memory.count(entry.qp.settings().pd, Access::LOCAL_WRITE);
-            format!("to {} writable={writable}", State::Rtr)
+            call.with("to", State::Rtr).with("writable", writable)
         }
-        (Some(state), _) => format!("to {state}"),
-        _ => String::new(),
+        (Some(state), _) => call.with("to", state),
+        _ => call,
     }
 }
 

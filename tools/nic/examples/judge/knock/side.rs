@@ -86,7 +86,7 @@ impl<'a> Side<'a> {
             match effect {
                 CmEffect::Send(_, mad) => self.out.push_back(mad),
                 CmEffect::Event(event) => self.told.push(event),
-                CmEffect::Say(said) => self.said = said,
+                CmEffect::Say(said) => self.said = said.to_string(),
             }
         }
     }

@@ -241,10 +241,10 @@ impl<'a> Side<'a> {
     /// What it has decided since.
     fn decided(&self) -> String {
         let said = self.effects.iter().filter_map(|effect| match effect {
-            Effect::Say(said) => Some(said.as_str()),
+            Effect::Say(said) => Some(said.to_string()),
             _ => None,
         });
-        let said: Vec<&str> = said.collect();
+        let said: Vec<String> = said.collect();
         if said.is_empty() {
             String::new()
         } else {
