@@ -90,7 +90,7 @@ pub fn prove(project: &Project, names: &[String], only: Option<Place>, keep: boo
     let trials = trials.chain(steps.iter().flat_map(|step| step.proofs.clone()));
     let is_named = |trial: &Name| {
         let full = trial.to_string();
-        names.is_empty() || names.iter().any(|name| *name == full || name == trial.number() || is_part(&full, name))
+        names.is_empty() || names.iter().any(|name| *name == full || *name == trial.number() || is_part(&full, name))
     };
     let is_wanted = |proof: &Proof| only.map_or(true, |only| proof.place == only) && is_named(&proof.change.name);
     let mut trials: Vec<Proof> = trials.filter(is_wanted).collect();

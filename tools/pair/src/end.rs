@@ -122,7 +122,7 @@ impl End {
                 Effect::Sent(completion) => self.sent.push(completion),
                 Effect::Received(completion) => self.received.push(completion),
                 Effect::Raise(event) => self.raised.push(event),
-                Effect::Say(decision) => self.said.push(decision),
+                Effect::Say(decision) => self.said.push(decision.to_string()),
             }
         }
         result

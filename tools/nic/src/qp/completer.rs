@@ -134,7 +134,7 @@ impl Requester {
     pub(super) fn complete_oldest(&mut self, qp: &View, ctx: &mut Ctx) {
         if let Some(wqe) = self.begun.pop_front() {
             self.unacked = wqe.last.plus(1);
-            ctx.say(|| Fact::new("complete").with("psn", wqe.last).with("work", &wqe.request.work));
+            ctx.say(|| Fact::new("complete").with("psn", wqe.last).with("work", wqe.request.work));
             qp.complete_send(&wqe.request, Status::Success, ctx);
         }
     }

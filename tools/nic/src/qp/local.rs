@@ -23,10 +23,10 @@ impl Requester {
                 _ => break,
             };
             if let Err(refusal) = done {
-                ctx.say(|| Fact::new("undone").with("work", &request.work).refused(&refusal));
+                ctx.say(|| Fact::new("undone").with("work", request.work).refused(&refusal));
                 return Err(self.fail(status, qp, ctx));
             }
-            ctx.say(|| Fact::new("complete").with("work", &request.work));
+            ctx.say(|| Fact::new("complete").with("work", request.work));
             qp.complete_send(request, Status::Success, ctx);
             self.posted.pop_front();
         }

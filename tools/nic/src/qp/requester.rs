@@ -143,7 +143,7 @@ impl Requester {
             return Ok(None);
         }
         if request.work.wants_response() && qp.attributes.max_rd_atomic == 0 {
-            ctx.say(|| Fact::new("unposted").with("work", &request.work));
+            ctx.say(|| Fact::new("unposted").with("work", request.work));
             return Err(self.fail(Status::LocQpOpErr, qp, ctx));
         }
         let last = self.last_psn(request, qp);
@@ -205,7 +205,7 @@ impl Requester {
     pub(super) fn fail(&mut self, status: Status, qp: &View, ctx: &mut Ctx) -> Broken {
         let begun = self.begun.pop_front().map(|wqe| wqe.request);
         if let Some(cause) = begun.or_else(|| self.posted.pop_front()) {
-            ctx.say(|| Fact::new("fails").with("work", &cause.work).with("status", status.name()));
+            ctx.say(|| Fact::new("fails").with("work", cause.work).with("status", status.name()));
             qp.complete_send(&cause, status, ctx);
         }
         Broken

@@ -113,7 +113,7 @@ fn payload(request: &SendRequest, index: u32, qp: &View, ctx: &mut Ctx) -> Resul
         Local::SgList(sge) => ctx.memory.gather(qp.pd, sge, offset, length),
     };
     bytes.map_err(|refusal| {
-        ctx.say(|| Fact::new("unsent").with("work", &request.work).refused(&refusal));
+        ctx.say(|| Fact::new("unsent").with("work", request.work).refused(&refusal));
         Status::LocProtErr
     })
 }
