@@ -53,6 +53,29 @@ impl<'a> Said<'a> {
     }
 }
 
+/// Whether a line's words begin with the call of an act's `log`, and have the names and values that it asks for, in this order.
+/// All other words are for people.
+pub fn is_act(words: &str, log: &str) -> bool {
+    let mut values = split(words);
+    split(log).zip([true].into_iter().chain(std::iter::repeat(false))).all(|(wanted, is_call)| match is_call {
+        true => values.next() == Some(wanted),
+        false => values.any(|value| value == wanted),
+    })
+}
+
+/// Whether a line's words are about a call that waits: it causes nothing.
+pub fn waits(words: &str) -> bool {
+    let call = split(words).next().unwrap_or_default();
+    ["rdma_get_", "ibv_get_"].iter().any(|waits| call.starts_with(waits))
+}
+
+/// The first word of a line, and of the others those that aren't a word of English: names and values.
+fn split(words: &str) -> impl Iterator<Item = &str> {
+    let is_english = |word: &str| word.bytes().all(|byte| byte.is_ascii_lowercase());
+    let words = words.split([' ', ',', ':']).enumerate();
+    words.filter(move |(at, word)| *at == 0 || !is_english(word)).map(|(_, word)| word)
+}
+
 /// What a program complains of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Complaint<'a> {

@@ -9,3 +9,4 @@ mod grade;
 mod holes;
 mod mutants;
 mod staircase;
+mod words;

@@ -6,6 +6,7 @@ use super::text;
 use super::{Entry, Lanes};
 use crate::file::{lab_comment, Event, Line};
 use crate::look::printable;
+use crate::said::{is_act, waits};
 use crate::sighting::Sighting;
 use crate::story::{Follow, Shown, Step, Story};
 use crate::switch::{self, Event as Switched, What};
@@ -190,8 +191,8 @@ impl<'s> Told<'s> {
             let act = &step.act;
             let is_said = self.story.is_at(act.side, &line.node)
                 && line.stage() == Some(&act.stage)
-                && line.said().contains(&act.log);
-            is_said && !step.device && !self.steps[step.number - 1].0 && !line.said().contains("waiting for")
+                && is_act(line.words(), &act.log);
+            is_said && !step.device && !self.steps[step.number - 1].0 && !waits(line.words())
         };
         self.story.steps.iter().find(|step| is_it(step))
     }

@@ -4,6 +4,7 @@ use super::{Act, Side, Story};
 use crate::capture::{Error, Reader};
 use crate::exit::Exit;
 use crate::file::{Event, Line};
+use crate::said::is_act;
 use roce::icrc::Icrc;
 use roce::packet::Frame;
 use roce::Other;
@@ -99,7 +100,7 @@ fn compare(story: &Story, packets: &[Option<u64>], lines: &[Line], problems: &mu
 /// The number of the log line of an act; `nth` counts lines that look the same, from 0.
 fn said(story: &Story, lines: &[Line], act: &Act, nth: usize) -> Option<u64> {
     let is_it = |line: &&Line| {
-        story.is_at(act.side, &line.node) && line.stage() == Some(&act.stage) && line.said().contains(&act.log)
+        story.is_at(act.side, &line.node) && line.stage() == Some(&act.stage) && is_act(line.words(), &act.log)
     };
     lines.iter().filter(is_it).nth(nth).map(|line| line.number)
 }

@@ -31,7 +31,7 @@ use run::capture::{Error, Reader};
 use run::file::{self, Line};
 use run::lanes::{self, Entry, Lanes};
 use run::look::{printable, Sort};
-use run::said::Said;
+use run::said::{is_act, waits, Said};
 use run::sighting::Sighting;
 
 /// So many events are shown: with more, a browser gets slow, and nobody gets to their end.
@@ -196,12 +196,12 @@ impl Player {
         let (mut code, mut begins, mut entry) = (None, false, entry);
         if let Some(step) = step {
             let (actor, act) = (ends[usize::from(step.act.side != step.side)], &step.act);
-            let said = |event: &Event| event.node == actor && event.stage == act.stage && event.text.contains(&act.log);
+            let said = |event: &Event| event.node == actor && event.stage == act.stage && is_act(&event.text, &act.log);
             code = self.events.iter().rev().filter(|event| said(event)).find_map(|event| event.code);
             let title = format!("Step {}: {}", step.number, step.title);
             if matches!(packet.opcode.part, opcode::Part::First | opcode::Part::Only) {
                 // The step begins with the line that causes it. Who waits causes nothing, and a device has no lines.
-                let causes = |event: &&mut Event| said(event) && !event.begins && !event.text.contains("waiting for");
+                let causes = |event: &&mut Event| said(event) && !event.begins && !waits(&event.text);
                 let cause = self.events.iter_mut().find(causes).filter(|_| !step.device);
                 begins = cause.is_none();
                 if let Some(cause) = cause {
