@@ -17,6 +17,9 @@
 //!
 //! A stage is one function of a lesson: its lines carry its name until it returns. `--stages NAME,…` shows these alone.
 //!
+//! A text begins with its call, or with what it's about and a colon (`MR:`, `WC:`, `CM event:`). Names in capitals and `key=value`
+//! are what the tools read, so these stay; all other words are for you, and may change.
+//!
 //! The log goes to standard error. What a lesson was run for (`SUCCESS, …`) goes to standard output.
 //!
 //! What a run is recorded with asks for the source of each line, by the variable `LOG_SOURCE`. Then each line begins with the place

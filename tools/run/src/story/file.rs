@@ -19,7 +19,7 @@
 //! side = "client"                   # who sends
 //! packets = "RC RDMA Write"         # without First, Middle, Last, Only
 //! # says = "hello"                  of two CM messages of the same name: how this one's private data begins
-//! file = "client.rs"                # what the program does: file, function, calls, log line
+//! file = "client.rs"                # what the program does: file, function, calls, log line (call, names, values)
 //! stage = "write"
 //! calls = ["ibv_post_send"]
 //! log = "ibv_post_send RDMA_WRITE"

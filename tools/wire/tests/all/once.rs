@@ -42,7 +42,7 @@ fn each_pass_decodes_a_frame_once() {
     let ladder = || show::ladder::write(&mut open(), run::row::clients(&mut open()), Style::FILE, out);
     assert_eq!(times(&run, ladder), 2.0, "ladder");
     assert_eq!(times(&run, || run::lanes::text(&run, Style::FILE, 0..=u64::MAX).map(drop)), 2.0, "lanes");
-    assert_eq!(times(&run, || run::lanes::story(&run, story.clone(), Style::FILE).map(drop)), 2.0, "story");
+    assert_eq!(times(&run, || run::lanes::story(&run, &story, Style::FILE).map(drop)), 2.0, "story");
     assert_eq!(times(&run, || play::run(&run, &story.file_name(), Some(&lesson)).map(drop)), 2.0, "play");
 }
 
