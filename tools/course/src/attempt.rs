@@ -6,11 +6,12 @@ use crate::changes::Changes;
 use crate::copy::Copy;
 use crate::edit::Edit;
 use crate::exercise::{Exercise, Kind};
+use crate::progress::Progress;
 use crate::project::Project;
 use crate::reading::{ANSWERS, RUN};
 use crate::workspace;
 use anyhow::{Context, Result};
-use run::files::{bytes, read, tree, write};
+use run::files::{bytes, tree, write};
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
 use std::hash::{Hash, Hasher};
@@ -18,8 +19,10 @@ use std::path::{Path, PathBuf};
 
 /// The folder of the copies, in the repository's folder: not below `target`, which `make clean` removes.
 pub const FOLDER: &str = "try";
-/// Where a copy says how far the reader has got: the failures, or that it is solved; and what was judged last.
+/// Where a copy says how far the reader has got: what was laid out, what has failed, and what solved it, each by its fingerprint.
 const NOTE: &str = ".course";
+const BEGUN: &str = "begun";
+const FAILED: &str = "failed";
 const SOLVED: &str = "solved";
 
 /// How far an exercise has got.
@@ -54,11 +57,17 @@ impl Attempt {
 
     /// How far it has got.
     pub fn state(&self) -> State {
-        match self.noted().0.as_str() {
+        let all = self.progress().all();
+        let failures = all.iter().filter(|(what, _)| what == FAILED).count();
+        match all.iter().any(|(what, _)| what == SOLVED) {
             _ if !self.copy.folder.exists() => State::Untouched,
-            SOLVED => State::Solved,
-            tries => State::Tried(tries.parse().unwrap_or(0)),
+            true => State::Solved,
+            false => State::Tried(failures),
         }
+    }
+
+    fn progress(&self) -> Progress {
+        Progress { file: self.copy.folder.join(NOTE) }
     }
 
     /// Whether a change takes out a line that is still looked for here: its difference would tell the solution.
@@ -81,7 +90,7 @@ impl Attempt {
                 write(folder.join(ANSWERS), reading.sheet(&[]))?;
             }
         }
-        self.write_note("0")
+        self.progress().note(BEGUN, self.fingerprint()?)
     }
 
     /// Files of the copy that are gone.
@@ -96,20 +105,17 @@ impl Attempt {
 
     /// Whether the reader has saved nothing since it was laid out or judged last.
     pub fn is_unchanged(&self) -> Result<bool> {
-        Ok(self.noted().1 == self.fingerprint()?)
+        let fingerprint = self.fingerprint()?;
+        Ok(self.progress().all().last().is_some_and(|(_, last)| *last == fingerprint))
     }
 
     /// Takes note of a verdict. The same text fails only once.
     pub fn note(&self, is_solved: bool) -> Result<State> {
-        let state = match self.state() {
-            _ if is_solved => State::Solved,
-            State::Solved => State::Solved,
-            State::Tried(tries @ 1..) if self.is_unchanged()? => State::Tried(tries),
-            State::Tried(tries) => State::Tried(tries + 1),
-            State::Untouched => State::Tried(1),
-        };
-        self.write_note(&if let State::Tried(tries) = state { tries.to_string() } else { SOLVED.to_owned() })?;
-        Ok(state)
+        let (what, fingerprint) = (if is_solved { SOLVED } else { FAILED }, self.fingerprint()?);
+        if self.progress().all().last() != Some(&(what.to_owned(), fingerprint.clone())) {
+            self.progress().note(what, fingerprint)?;
+        }
+        Ok(self.state())
     }
 
     pub fn reset(&self, project: &Project) -> Result<()> {
@@ -134,22 +140,12 @@ impl Attempt {
         }
         Ok(hasher.finish().to_string())
     }
-
-    /// The two words of the note.
-    fn noted(&self) -> (String, String) {
-        let note = read(self.copy.folder.join(NOTE)).unwrap_or_default();
-        let mut words = note.split_whitespace().map(str::to_owned);
-        (words.next().unwrap_or_default(), words.next().unwrap_or_default())
-    }
-
-    fn write_note(&self, state: &str) -> Result<()> {
-        write(self.copy.folder.join(NOTE), format!("{state} {}\n", self.fingerprint()?))
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use run::files::read;
 
     /// An attempt in a folder that is no reader's.
     fn attempt(project: &Project, name: &str, folder: &str) -> Attempt {

@@ -31,7 +31,7 @@ pub fn award(project: &Project, mine: &Mine, run: &Path) -> Result<PathBuf> {
     for lesson in project.lessons()? {
         let steps = Step::of(&lesson)?;
         let done: Vec<&str> =
-            steps.iter().filter(|step| mine.has(DONE, &step.name)).map(|step| step.title.as_str()).collect();
+            steps.iter().filter(|step| mine.progress().has(DONE, &step.name)).map(|step| step.title.as_str()).collect();
         if !done.is_empty() {
             rows += &format!("<tr><th>{}</th><td>{}</td></tr>\n", name(&lesson), done.join(", "));
         }

@@ -2,13 +2,13 @@
 
 use crate::edit::Edit;
 use crate::expected::Told;
-use crate::page::{Page, Part, AGAIN, OUTCOME, RUN_BY};
-use anyhow::{ensure, Context, Result};
-use run::files::{files, name};
+use crate::kind::{AGAIN, BREAK, OUTCOME, PASS, RUN_BY};
+use crate::page::{Page, Part};
+use anyhow::{Context, Result};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What a page of a lesson's changes is called. People say `03-late-receive`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,20 +31,6 @@ impl fmt::Display for Name {
         // As text, so that it can be filled up to a width.
         f.pad(&format!("{}-{}", self.number(), self.name))
     }
-}
-
-/// What the pages in a folder of a lesson are, each by its name, in order; nothing if there is no such folder.
-pub(crate) fn each<T>(lesson: &Path, folder: &str, mut what: impl FnMut(Name, &Page) -> Result<T>) -> Result<Vec<T>> {
-    let folder = lesson.join(folder);
-    if !folder.exists() {
-        return Ok(Vec::new());
-    }
-    let of_file = |file: &PathBuf| {
-        let name = Name { lesson: lesson.to_owned(), name: name(&file.with_extension("")) };
-        let page = Page::load(file);
-        page.and_then(|page| what(name, &page)).with_context(|| file.display().to_string())
-    };
-    files(&folder, Page::is_at)?.iter().map(of_file).collect()
 }
 
 /// How a change is run.
@@ -128,6 +114,14 @@ impl Again {
 }
 
 impl Change {
+    /// What a page says of a run that is judged: how it is run, what must come of it, and how it is run again.
+    pub(crate) fn judged(name: Name, edits: Vec<Edit>, page: &Page) -> Result<Self> {
+        let options = Options::of_page(page)?;
+        let told = Told::parse(&page.part(PASS)?.code("text"), options.sides())?;
+        let again = Again::of_page(page, &told)?;
+        Ok(Self { name, edits, options, told, again, is_exercise: true })
+    }
+
     /// Whether the device in user space cannot show it.
     pub fn needs_kernel(&self) -> bool {
         self.options.kernel || !self.options.faults.is_empty()
@@ -159,10 +153,9 @@ pub struct Break {
 
 impl Break {
     pub fn of_page(name: Name, page: &Page) -> Result<Self> {
-        ensure!(page.parts.len() == 2, "a change has what the reader is asked, and folded away `{OUTCOME}`");
+        BREAK.check(&name, page)?;
         let (first, outcome) = (&page.parts[0], page.part(OUTCOME)?);
         let (ask, why, edits) = (first.prose(), outcome.prose(), Edit::of_diff(&first.code("diff"))?);
-        ensure!(!ask.is_empty() && !why.is_empty(), "a change asks something, and says why it comes so");
         let options: Options = basic_toml::from_str(&first.code("toml"))?;
         let told = Told::parse(&outcome.code("text"), options.sides())?;
         let change = Change { name, edits, options, told, again: Vec::new(), is_exercise: false };

@@ -1,7 +1,8 @@
 //! Finding the pages of changes, in the order in which a reader meets them.
 
-use crate::change::{each, Break, Name};
+use crate::change::{Break, Name};
 use crate::exercise::Exercise;
+use crate::kind::{BREAK, REPAIR};
 use crate::page::Page;
 use crate::project::Project;
 use anyhow::{bail, Result};
@@ -9,8 +10,6 @@ use run::files::{files, name};
 use std::fs;
 use std::path::Path;
 
-/// The folder in a lesson's own.
-const FOLDER: &str = "changes";
 /// The folder of the pages with what is deeper, in that of the pages.
 const MORE: &str = "more";
 
@@ -27,7 +26,7 @@ impl Changes {
     /// with what is deeper. None if it has no folder for them.
     pub fn of(lesson: &Path) -> Result<Self> {
         let mut changes = Self::default();
-        each(lesson, FOLDER, |name, page| changes.add(name, page))?;
+        BREAK.of(lesson, |name, page| changes.add(name, page))?;
         let page = page(lesson, "") + &page(lesson, MORE);
         changes.breaks.sort_by_key(|it| of_table(&it.change.name, &page).unwrap_or(usize::MAX));
         changes.exercises.sort_by_key(|it| page.find(&format!("`make try-{}`", it.name)).unwrap_or(usize::MAX));
@@ -46,7 +45,7 @@ impl Changes {
 
     /// What a page is, its command says.
     fn add(&mut self, name: Name, page: &Page) -> Result<()> {
-        let commands = [format!("make break-{} CHANGE={}", name.number(), name.name), format!("make try-{name}")];
+        let commands = [BREAK, REPAIR].map(|kind| kind.command(&name));
         match commands.iter().position(|command| *command == page.command) {
             Some(0) => self.breaks.push(Break::of_page(name, page)?),
             Some(_) => self.exercises.push(Exercise::of_page(name, page)?),
@@ -107,6 +106,6 @@ mod tests {
         let said = error(TEXT);
         assert!(said.contains("`make try-04-early`") && said.contains("`make try-04-late`"), "{said}");
         let answer = "<details><summary>What comes of it</summary>\n\nIt is so.\n\n</details>\n";
-        assert!(error(&format!("# Look\n\n`make break-04 CHANGE=late`\n\n{answer}")).contains("asks something"));
+        assert!(error(&format!("# Look\n\n`make break-04 CHANGE=late`\n\n{answer}")).contains("lacks its prose"));
     }
 }

@@ -5,7 +5,7 @@ use crate::change::{Change, Name};
 use crate::project::Project;
 use crate::workspace;
 use anyhow::{bail, Context, Result};
-use run::files::{read, tree, write};
+use run::files::{read, tree};
 use run::waiting::{wait_for, Waiting};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -78,10 +78,9 @@ impl Copy {
         if let Some(gone) = edits.iter().find(|edit| !sources.contains(&edit.file)) {
             bail!("the change {name} edits {}, which is no source", gone.file);
         }
-        for file in sources {
-            write(self.folder.join(&file), change.apply(&file, &read(name.lesson.join(&file))?)?)?;
-        }
-        self.describe(change)
+        let with_edits = |file: String| Ok((file.clone(), change.apply(&file, &read(name.lesson.join(&file))?)?));
+        let files = sources.into_iter().map(with_edits).chain([self.manifest(change)]);
+        workspace::lay_out(&self.folder, files.collect::<Result<Vec<_>>>()?)
     }
 
     /// The sources of a change's lesson, by their paths from its folder.
@@ -91,12 +90,12 @@ impl Copy {
 
     /// Writes what cargo needs beside the sources, as it is today. Gives the files of the library that were there and otherwise.
     pub fn furnish(&self, project: &Project, change: &Change) -> Result<Vec<PathBuf>> {
-        self.describe(change)?;
+        workspace::lay_out(&self.folder, [self.manifest(change)?])?;
         workspace::furnish(project, self.workspace(), &workspace::members(self.workspace())?)
     }
 
-    fn describe(&self, change: &Change) -> Result<()> {
-        write(self.folder.join("Cargo.toml"), workspace::manifest(&change.name, &self.package)?)
+    fn manifest(&self, change: &Change) -> Result<(String, String)> {
+        Ok(("Cargo.toml".into(), workspace::manifest(&change.name, &self.package)?))
     }
 
     /// Lays out the copies of many changes, and builds them at once. What does not build is no error: see [`Copy::built`].

@@ -1,13 +1,13 @@
 //! Exercises: what a reader mends in a lesson, or reads in a capture.
 
-use crate::change::{Again, Change, Name, Options};
+use crate::change::{Change, Name};
 use crate::edit::Edit;
-use crate::expected::Told;
-use crate::page::{Page, Part, AGAIN, RUN_BY};
+use crate::kind::{CUT, QUESTIONS, READING, REPAIR, SOLVED};
+use crate::page::{Page, Solution};
 use crate::proof::Proof;
 use crate::reading::Reading;
 use crate::run::Place;
-use anyhow::{ensure, Result};
+use anyhow::Result;
 
 #[derive(Debug, Clone)]
 pub struct Exercise {
@@ -41,29 +41,17 @@ pub struct Repair {
     pub proofs: Vec<Proof>,
 }
 
-/// The parts of a page in which solutions are, what they are called, whether they are right, and how many there have to be.
-const SOLUTIONS: [(&str, &str, bool, usize); 2] = [("Right", "right", true, 1), ("Wrong", "wrong", false, 2)];
-pub(crate) const HINTS: &str = "Hints";
-const SOLVED: &str = "Solved";
-pub(crate) const OUTCOME: &str = "What has to come of it";
-const HOLE: &str = "The hole";
-const QUESTIONS: &str = "The questions";
-
 impl Exercise {
     pub fn of_page(name: Name, page: &Page) -> Result<Self> {
-        let known = ["", RUN_BY, HINTS, SOLVED, OUTCOME, AGAIN, HOLE, QUESTIONS]
-            .into_iter()
-            .chain(SOLUTIONS.map(|(part, ..)| part));
-        let known: Vec<&str> = known.collect();
-        let unknown = page.parts.iter().find(|part| !known.contains(&part.kind()));
-        ensure!(unknown.is_none(), "an exercise has no part `{}`", unknown.map_or("", |part| &part.name));
-        let (task, hints) = (page.parts[0].prose(), list(&page.part(HINTS)?.prose()));
-        ensure!(!task.is_empty() && !hints.is_empty(), "an exercise has a task, and hints");
         let kind = match page.parts(QUESTIONS).next() {
-            Some(questions) => Kind::Reading(Reading::of_page(&name, &page.title, &questions.code("toml"))?),
+            Some(questions) => {
+                READING.check(&name, page)?;
+                Kind::Reading(Reading::of_page(&name, &page.title, &questions.code("toml"))?)
+            }
             None => Kind::Repair(Box::new(Repair::of_page(name.clone(), page)?)),
         };
-        Ok(Self { name, title: page.title.clone(), task, hints, why: page.part(SOLVED)?.prose(), kind })
+        let (task, why) = (page.parts[0].prose(), page.part(SOLVED)?.prose());
+        Ok(Self { name, title: page.title.clone(), task, hints: page.hints()?, why, kind })
     }
 
     pub fn repair(&self) -> Option<&Repair> {
@@ -81,51 +69,22 @@ impl Exercise {
 
 impl Repair {
     fn of_page(name: Name, page: &Page) -> Result<Self> {
-        let options = Options::of_page(page)?;
-        let told = Told::parse(&page.part(OUTCOME)?.code("text"), options.sides())?;
-        let hole = page.part(HOLE)?;
-        let edits = Edit::of_diff(&hole.code("diff"))?;
-        let again = Again::of_page(page, &told)?;
-        let change = Change { name, edits, options, told, again, is_exercise: true };
+        REPAIR.check(&name, page)?;
+        let hole = page.part(CUT)?;
+        let change = Change::judged(name, Edit::of_diff(&hole.code("diff"))?, page)?;
         let first = if change.needs_kernel() { Place::Lab } else { Place::Device };
-        let with = |kind: &str, edits: &[Edit], place, is_right, says: &str| {
-            let name = Name { name: format!("{}-{kind}", change.name.name), ..change.name.clone() };
-            let change = Change { name, edits: edits.to_vec(), ..change.clone() };
-            Proof { change, program: None, place, is_right, says: says.to_owned() }
-        };
-        let mut proofs = Vec::new();
         let is_in_one = first == Place::Lab || change.options.device;
+        let mut proofs = Vec::new();
         for place in [first, Place::Lab].into_iter().take(if is_in_one { 1 } else { 2 }) {
-            proofs.push(with("hole", &change.edits, place, false, &hole.said()));
-            proofs.push(with("lesson", &[], place, true, ""));
+            proofs.push(Proof::of(&change, "hole", change.edits.clone(), place).refused(&hole.said()));
+            proofs.push(Proof::of(&change, "lesson", Vec::new(), place));
         }
-        let mut silent = hole.said().is_empty();
-        for (heading, kind, is_right, least) in SOLUTIONS {
-            let parts: Vec<&Part> = page.parts.iter().filter(|part| part.kind() == heading).collect();
-            ensure!(parts.len() >= least, "an exercise has another right solution, and two wrong ones");
-            for (number, part) in (1..).zip(parts) {
-                let edits = [&change.edits[..], &Edit::of_diff(&part.code("diff"))?].concat();
-                silent |= !is_right && part.said().is_empty();
-                proofs.push(with(&format!("{kind}-{number}"), &edits, first, is_right, &part.said()));
-            }
+        for solution in page.solutions()? {
+            let edits = [&change.edits[..], &solution.edits].concat();
+            proofs.push(Proof::of_solution(&change, Solution { edits, ..solution }, first));
         }
-        ensure!(!silent, "what the judge says stands below the hole, and below each wrong solution");
         Ok(Self { change, proofs })
     }
-}
-
-/// The items of a numbered list.
-pub(crate) fn list(text: &str) -> Vec<String> {
-    let mut items: Vec<String> = Vec::new();
-    for line in text.lines() {
-        let item = line.split_once(". ").filter(|(number, _)| number.parse::<u8>().is_ok());
-        match (item, items.last_mut()) {
-            (Some((_, item)), _) => items.push(item.to_owned()),
-            (None, Some(last)) => *last = format!("{last} {}", line.trim()),
-            (None, None) => items.push(line.to_owned()),
-        }
-    }
-    items
 }
 
 #[cfg(test)]
@@ -160,10 +119,10 @@ pub(crate) mod tests {
     #[test]
     fn mistakes_in_a_page_are_named() {
         let error = |from: &str, to: &str| format!("{:#}", parse(&TEXT.replacen(from, to, 1)).unwrap_err());
-        assert!(error("Mend it.", "").contains("a task, and hints"));
+        assert!(error("Mend it.", "").contains("`` lacks its prose"));
         assert!(error("Hints", "Hinst").contains("no part `Hinst`"));
-        assert!(error("## Wrong 1", "## Right 2").contains("two wrong ones"));
-        assert!(error("The judge says: none", "").contains("below each wrong solution"));
+        assert!(error("## Wrong 1", "## Right 2").contains("at least 2 of the part `Wrong`"));
+        assert!(error("The judge says: none", "").contains("lacks its `The judge says"));
     }
 
     #[test]

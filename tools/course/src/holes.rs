@@ -53,7 +53,7 @@ pub fn device(project: &Project) -> Result<bool> {
 /// is what comes next, and no failure.
 pub fn next(project: &Project, watch: bool, mut hint: bool) -> Result<bool> {
     let (mine, holes) = (found(project)?, Hole::all(project)?);
-    let known = || holes.iter().filter(|hole| mine.0.has(TOLD, &hole.name)).count();
+    let known = || holes.iter().filter(|hole| mine.0.progress().has(TOLD, &hole.name)).count();
     let before = known();
     let is_good = || look(project, &mine, &holes, mem::take(&mut hint));
     Ok(watch::judged(watch, || mine.0.sources(), is_good)? || known() > before)
@@ -108,8 +108,8 @@ fn done(lesson: &str) -> Result<()> {
 
 /// Tells what was asked when the hole was told, once.
 fn answer(mine: &MineNic, hole: &Hole, style: Style) -> Result<()> {
-    if mine.0.has(TOLD, &hole.name) && !mine.0.has(DONE, &hole.name) {
-        mine.0.note(DONE, &hole.name)?;
+    if mine.0.progress().has(TOLD, &hole.name) && !mine.0.progress().has(DONE, &hole.name) {
+        mine.0.progress().note(DONE, &hole.name)?;
         let answer = markdown::plain(&format!("Your prediction: {}", hole.answer), style.width);
         writeln!(stdout(), "\n{answer}")?;
     }
@@ -130,11 +130,11 @@ fn tell(
     let title = format!("Lesson {}: {}", hole.name.number(), hole.title);
     writeln!(stdout(), "\n{}\n", bold(&title, style.color))?;
     let place = place(mine, hole)?;
-    if mine.0.has(TOLD, &hole.name) {
+    if mine.0.progress().has(TOLD, &hole.name) {
         writeln!(stdout(), "In {place}.\n")?;
     } else {
         writeln!(stdout(), "{}\nWrite it in {place}. As it is now:\n", markdown::page(&hole.task, style.width))?;
-        mine.0.note(TOLD, &hole.name)?;
+        mine.0.progress().note(TOLD, &hole.name)?;
     }
     writeln!(stdout(), "{seen}\n")?;
     if !mine.is_open(hole)? {
@@ -152,10 +152,10 @@ fn tell(
 /// asked for.
 fn hints(mine: &MineNic, hole: &Hole, more: bool) -> Result<usize> {
     let tried = usize::from(!mine.is_open(hole)?);
-    let told = |mine: &MineNic| mine.0.times(HINT, &hole.name).max(tried).min(hole.hints.len());
+    let told = |mine: &MineNic| mine.0.progress().times(HINT, &hole.name).max(tried).min(hole.hints.len());
     let wanted = told(mine) + usize::from(more);
-    while mine.0.times(HINT, &hole.name) < wanted && more {
-        mine.0.note(HINT, &hole.name)?;
+    while mine.0.progress().times(HINT, &hole.name) < wanted && more {
+        mine.0.progress().note(HINT, &hole.name)?;
     }
     Ok(told(mine))
 }

@@ -1,6 +1,6 @@
 //! Changes to the lessons, and what comes of them.
 //!
-//! A change is a [`page`] in Markdown, and [`changes`] finds those of a lesson. [`change`] says what is changed, by which
+//! A change is a [`page`] in Markdown, of one of five [`kind`]s, and [`changes`] finds those of a lesson. [`change`] says what is changed, by which
 //! [`edit`]s, and what must come of it is [`expected`]. [`copy`] lays out a copy of the lesson with the change in it, and builds
 //! it in a [`workspace`]; the lesson itself stays as it is. [`run`] takes the copy through the lab, or lets the device in user
 //! space do so; texts that nobody knows beforehand are [`drawn`]. [`judge`] looks in the run file for what must be there, [`trouble`] for what stands out, and [`show`] prints all
@@ -33,11 +33,13 @@ pub mod expected;
 mod forbidden;
 pub mod handed_in;
 pub mod judge;
+pub mod kind;
 pub mod markdown;
 pub mod mine;
 pub mod nic;
 pub mod page;
 pub mod port;
+pub mod progress;
 pub mod project;
 pub mod proof;
 pub mod reading;

@@ -1,7 +1,7 @@
 //! The learner's own program: a folder `mine/` beside the lessons, in Rust, C or Python; and how far it has got.
 
-use crate::change::Name;
 use crate::copy::wait_for_compiler;
+use crate::progress::Progress;
 use crate::project::Project;
 use crate::run::Place;
 use crate::sandbox::{self, Sandbox, INSIDE};
@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 
 /// The folder, in the repository's; version control leaves it alone.
 pub const FOLDER: &str = "mine";
-/// Where it says which steps are done, a line each; how many hints of which were asked for; and which were told.
+/// Where it says how far it has got.
 const NOTE: &str = ".steps";
 /// What the program was at the end of each lesson.
 const KEPT: &str = "done";
@@ -104,7 +104,7 @@ impl Mine {
         for path in files.iter().map(|(file, _)| folder.join(file)) {
             ensure!(path.symlink_metadata().is_err(), "there is {} already", project.shown(&path));
         }
-        files.iter().try_for_each(|(file, text)| write(folder.join(file), text))?;
+        workspace::lay_out(&folder, files)?;
         Ok(Self { folder, language })
     }
 
@@ -244,23 +244,9 @@ impl Mine {
         Ok(())
     }
 
-    fn notes(&self) -> Vec<String> {
-        read(self.folder.join(NOTE)).unwrap_or_default().lines().map(str::to_owned).collect()
-    }
-
-    /// Whether this was noted of a step.
-    pub fn has(&self, what: &str, step: &Name) -> bool {
-        self.notes().contains(&format!("{what} {step}"))
-    }
-
-    /// How often this was noted.
-    pub fn times(&self, what: &str, step: &Name) -> usize {
-        self.notes().iter().filter(|line| **line == format!("{what} {step}")).count()
-    }
-
-    pub fn note(&self, what: &str, step: &Name) -> Result<()> {
-        let lines: String = self.notes().iter().map(|line| format!("{line}\n")).collect();
-        write(self.folder.join(NOTE), format!("{lines}{what} {step}\n"))
+    /// Which steps or holes are done; how many hints of which were asked for; and which were told.
+    pub fn progress(&self) -> Progress {
+        Progress { file: self.folder.join(NOTE) }
     }
 }
 

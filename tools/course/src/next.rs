@@ -48,7 +48,7 @@ impl Stop {
         let breaks = breaks.filter(|it| changes::is_on_page(it) && !made(project, &it.to_string()).exists());
         let repairs = Attempt::of(project, Some(&number))?.into_iter().filter(|it| it.state() != State::Solved);
         let mine = Mine::find(&project.root.join(FOLDER));
-        let is_left = |step: &Step| !mine.as_ref().is_some_and(|mine| mine.has(DONE, &step.name));
+        let is_left = |step: &Step| !mine.as_ref().is_some_and(|mine| mine.progress().has(DONE, &step.name));
         let steps = Step::of(lesson)?;
         Ok(Self {
             has_steps: !steps.is_empty(),

@@ -7,39 +7,14 @@
 //! What the judge knows about an exercise, a step or a hole is in a file beside its page, `NAME.judge.md`, so that somebody can
 //! read the page in an editor and still find the answer alone. That file has a title, which is for people only, and parts.
 //!
-//! One that is broken, with the command `make break-NN CHANGE=NAME`:
-//!
-//! | part | prose | fences |
-//! |---|---|---|
-//! | (no name) | what the reader is asked to predict | `diff`: the [edits](crate::edit); `toml`: the [options](crate::change::Options) |
-//! | What comes of it | why | `text`: the [outcome](crate::expected) |
-//!
-//! An exercise, with the command `make try-NN-NAME`: it is mended, and the lesson as it is is a solution.
-//!
-//! | part | prose | fences |
-//! |---|---|---|
-//! | (no name) | what has to be mended, and where to look | |
-//! | How it is run | | `toml`: options |
-//! | Hints | a numbered list: one more after each failure | |
-//! | What has to come of it | | `text`: the outcome; a line that is indented is the hint to the one above |
-//! | Once more, Once more 2 … | why it is run another time | `toml`: the options of that; `text`: its outcome, if that is another |
-//! | Solved | why | |
-//! | The hole, … | `The judge says: ` a part of what it says about the hole | `diff`: makes the hole |
-//! | Right 1, Right 2 … | | `diff`: made to the hole, another solution; the tests try it |
-//! | Wrong 1 … | `The judge says: ` a part of that | `diff`: one that is none |
-//!
-//! An exercise in reading has a part "The questions, …" in place of all that is run: see [`crate::reading`].
+//! Which parts a page of a kind has is in [`crate::kind`].
 
+use crate::edit::Edit;
+use crate::kind::{HINTS, RIGHT, WRONG};
 use anyhow::{ensure, Context, Result};
 use run::files::{name, read};
 use std::path::Path;
 
-/// What the folded part of a page is called that tells what comes of a change.
-pub const OUTCOME: &str = "What comes of it";
-/// The part that tells another run, which must show the same unless it says what.
-pub const AGAIN: &str = "Once more";
-/// The part with the options of the first run.
-pub(crate) const RUN_BY: &str = "How it is run";
 /// How the name of the file ends that has the other parts of a page.
 pub const JUDGE: &str = "judge.md";
 /// How the link to the recorded run begins, which is no prose.
@@ -105,10 +80,38 @@ impl Page {
         self.parts.iter().filter(move |part| part.name.starts_with(name))
     }
 
+    /// The solutions, the right ones first.
+    pub fn solutions(&self) -> Result<Vec<Solution>> {
+        let of_kind = |(kind, is_right): (&'static str, bool)| {
+            self.parts(kind).zip(1..).map(move |(part, number)| {
+                let says = if is_right { String::new() } else { part.said() };
+                let name = format!("{}-{number}", kind.to_lowercase());
+                Ok(Solution { name, is_right, edits: Edit::of_diff(&part.code("diff"))?, says })
+            })
+        };
+        [(RIGHT, true), (WRONG, false)].into_iter().flat_map(of_kind).collect()
+    }
+
+    /// What helps, one more after each failure.
+    pub fn hints(&self) -> Result<Vec<String>> {
+        Ok(list(&self.part(HINTS)?.prose()))
+    }
+
     /// The part of a name, which must be there.
     pub fn part<'a>(&'a self, name: &'a str) -> Result<&'a Part> {
         self.parts(name).next().with_context(|| format!("the page has no part `{name}`"))
     }
+}
+
+/// What somebody may make of what a page asks for.
+#[derive(Debug, Clone)]
+pub struct Solution {
+    /// As `wrong-2`.
+    pub name: String,
+    pub is_right: bool,
+    pub edits: Vec<Edit>,
+    /// A part of what the judge says about one that is wrong.
+    pub says: String,
 }
 
 /// The parts of a text, in order; the first has no name.
@@ -160,6 +163,20 @@ impl Part {
         let prose = self.prose().split_whitespace().collect::<Vec<_>>().join(" ");
         prose.split_once(": ").map_or(String::new(), |(_, said)| said.to_owned())
     }
+}
+
+/// The items of a numbered list.
+fn list(text: &str) -> Vec<String> {
+    let mut items: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let item = line.split_once(". ").filter(|(number, _)| number.parse::<u8>().is_ok());
+        match (item, items.last_mut()) {
+            (Some((_, item)), _) => items.push(item.to_owned()),
+            (None, Some(last)) => *last = format!("{last} {}", line.trim()),
+            (None, None) => items.push(line.to_owned()),
+        }
+    }
+    items
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! What has to be tried to prove a change: that it comes out as told, that an exercise can be solved, and that its judge is no
 //! yes-man.
 
-use crate::change::{Break, Change};
+use crate::change::{Break, Change, Name};
+use crate::edit::Edit;
 use crate::edited;
 use crate::expected::Told;
+use crate::page::Solution;
 use crate::run::{Outcome, Place};
 use anyhow::Result;
 use std::iter;
@@ -22,6 +24,28 @@ pub struct Proof {
 }
 
 impl Proof {
+    /// A lesson with these edits comes out as it must; it's called as the change is, and so.
+    pub(crate) fn of(change: &Change, kind: &str, edits: Vec<Edit>, place: Place) -> Self {
+        let name = Name { name: format!("{}-{kind}", change.name.name), ..change.name.clone() };
+        let change = Change { name, edits, ..change.clone() };
+        Self { change, program: None, place, is_right: true, says: String::new() }
+    }
+
+    pub(crate) fn of_solution(change: &Change, solution: Solution, place: Place) -> Self {
+        let Solution { name, is_right, edits, says } = solution;
+        Self { is_right, says, ..Self::of(change, &name, edits, place) }
+    }
+
+    /// It doesn't, and this is a part of what the judge says.
+    pub(crate) fn refused(self, says: &str) -> Self {
+        Self { is_right: false, says: says.to_owned(), ..self }
+    }
+
+    /// A command is run in place of the lesson.
+    pub(crate) fn by(self, program: String) -> Self {
+        Self { program: Some(program), ..self }
+    }
+
     /// Whether it is about a copy of the lesson with edits, which is built first.
     pub fn is_of_copy(&self) -> bool {
         !self.change.edits.is_empty() && edited::file(&self.change.edits).is_none()

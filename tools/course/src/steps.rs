@@ -49,7 +49,7 @@ pub fn step(project: &Project, named: Option<&str>, place: Place, watch: bool, o
         return Ok(false);
     };
     let Some(step) = wished(project, &mine, named)? else { return finished(project) };
-    if only_tell || !mine.has(TOLD, &step.name) {
+    if only_tell || !mine.progress().has(TOLD, &step.name) {
         tell(&mine, &step)?;
         return Ok(true);
     }
@@ -61,13 +61,13 @@ pub fn hint(project: &Project, named: Option<&str>, again: bool) -> Result<bool>
     let mine = find(project)?;
     let Some(step) = wished(project, &mine, named)? else { return finished(project) };
     let width = Style::of_output().width;
-    let (told, all) = (mine.times(HINT, &step.name), step.hints.len());
+    let (told, all) = (mine.progress().times(HINT, &step.name), step.hints.len());
     let first = if again { 0 } else { told.min(all - 1) };
     for (at, hint) in step.hints.iter().enumerate().take(told + 1).skip(first) {
         write!(stdout(), "{}", markdown::plain(&format!("{} of {all}: {hint}", at + 1), width))?;
     }
     if told < all {
-        mine.note(HINT, &step.name)?;
+        mine.progress().note(HINT, &step.name)?;
     }
     if first > 0 {
         writeln!(stdout(), "\nThose before it once more: make hint ARGS=--all")?;
@@ -103,7 +103,7 @@ fn find(project: &Project) -> Result<Mine> {
 
 /// The first step that is not done.
 fn current(project: &Project, mine: &Mine) -> Result<Option<Step>> {
-    Ok(Step::all(project)?.into_iter().find(|step| !mine.has(DONE, &step.name)))
+    Ok(Step::all(project)?.into_iter().find(|step| !mine.progress().has(DONE, &step.name)))
 }
 
 /// The step that is named, or else the next one.
@@ -133,8 +133,8 @@ fn tell(mine: &Mine, step: &Step) -> Result<()> {
     let task = in_language(&step.task, mine.language);
     writeln!(stdout(), "{}\n\n{}", heading(step, style), markdown::page(&task, style.width))?;
     writeln!(stdout(), "Write it, then: make step (or make step ARGS=--watch). If you are stuck: make hint")?;
-    if !mine.has(TOLD, &step.name) {
-        mine.note(TOLD, &step.name)?;
+    if !mine.progress().has(TOLD, &step.name) {
+        mine.progress().note(TOLD, &step.name)?;
     }
     Ok(())
 }
@@ -165,7 +165,7 @@ fn judge(project: &Project, mine: &Mine, step: &Step, place: Place) -> Result<bo
         if !again.is_empty() {
             writeln!(stdout(), "\nIt did as well when it was run once more (`lesson` is your program):\n{again}")?;
         }
-        if mine.has(DONE, &step.name) {
+        if mine.progress().has(DONE, &step.name) {
             writeln!(stdout(), "\nThis step is done, now as before.")?;
             renew(project, mine, step)?;
             return Ok(true);
@@ -180,7 +180,7 @@ fn judge(project: &Project, mine: &Mine, step: &Step, place: Place) -> Result<bo
         write!(stdout(), "{}", markdown::hanging("    ", &said, style.width))?;
     }
     writeln!(stdout(), "\n{}\n{}", show::trouble(&run, style)?, show::packets(&run, style)?)?;
-    if mine.has(DONE, &step.name) {
+    if mine.progress().has(DONE, &step.name) {
         writeln!(
             stdout(),
             "This step was done before. A later one may have asked for something else: then all is well.\n"
@@ -212,7 +212,7 @@ fn missing(findings: &[Finding], style: Style) -> String {
 fn done(project: &Project, mine: &Mine, step: &Step, command: &str) -> Result<bool> {
     let answer = markdown::plain(&format!("Your prediction: {}", step.answer), Style::of_output().width);
     write!(stdout(), "\n{answer}")?;
-    mine.note(DONE, &step.name)?;
+    mine.progress().note(DONE, &step.name)?;
     let next = current(project, mine)?;
     let lesson = &step.name.lesson;
     let is_last = next.as_ref().map(|next| &next.name.lesson) != Some(lesson);
@@ -244,7 +244,7 @@ fn renew(project: &Project, mine: &Mine, step: &Step) -> Result<()> {
     let (lesson, steps) = (&step.name.lesson, Step::all(project)?);
     let mut of_lesson = steps.iter().filter(|other| other.name.lesson == *lesson);
     let mut later = steps.iter().filter(|other| other.name.lesson > *lesson);
-    let is_done = |other: &Step| mine.has(DONE, &other.name);
+    let is_done = |other: &Step| mine.progress().has(DONE, &other.name);
     if of_lesson.all(is_done) && !later.any(is_done) {
         mine.keep(lesson)?;
     }

@@ -71,6 +71,11 @@ fn with(manifest: &str, key: &str, value: &str) -> Result<String> {
     Ok(manifest.lines().flat_map(|line| [if is_it(line) { &new } else { line }, "\n"]).collect())
 }
 
+/// Lays files out in a folder of somebody's, as they are today, each with its text. What she has written there isn't among them.
+pub fn lay_out(folder: &Path, files: impl IntoIterator<Item = (impl AsRef<Path>, impl AsRef<[u8]>)>) -> Result<()> {
+    files.into_iter().try_for_each(|(file, text)| write(folder.join(file), text))
+}
+
 /// The copies in a workspace that can be built: the names of their folders.
 pub fn members(workspace: &Path) -> Result<Vec<String>> {
     let is_one = |path: &Path| path.join("src/main.rs").exists() && path.join("Cargo.toml").exists();
@@ -82,12 +87,12 @@ pub fn members(workspace: &Path) -> Result<Vec<String>> {
 pub fn furnish(project: &Project, workspace: &Path, members: &[String]) -> Result<Vec<PathBuf>> {
     let is_readers = !workspace.starts_with(&project.target);
     let mark = if is_readers { MARK } else { "" };
-    write(workspace.join("Cargo.toml"), manifest_of_all(&project.root, members, mark)?)?;
+    let manifest = manifest_of_all(&project.root, members, mark)?;
     // The versions that the lessons are built with.
-    write(workspace.join("Cargo.lock"), read(project.root.join("Cargo.lock"))?)?;
+    lay_out(workspace, [("Cargo.toml", manifest), ("Cargo.lock", read(project.root.join("Cargo.lock"))?)])?;
     let (library, here) = (project.root.join(LIBRARY), workspace.join(LIBRARY));
     if is_readers {
-        write(workspace.join(".cargo/config.toml"), config(&project.target))?;
+        lay_out(workspace, [(".cargo/config.toml", config(&project.target))])?;
         return mirror(&library, &here);
     }
     link(&library, &here).with_context(|| format!("cannot make the link {}", here.display()))?;

@@ -70,13 +70,12 @@ impl MineNic {
     /// Writes what cargo needs, as it is today. Cargo tells packages apart by their names and versions alone, wherever they are.
     pub fn furnish(&self, project: &Project) -> Result<()> {
         let repository = project.root.display().to_string();
-        for (file, text) in MANIFESTS {
+        let manifest = |(file, text): (&'static str, &str)| {
             let text = text.replace("{repository}", &repository).replace("{folder}", &name(&self.0.folder));
-            let text = text.replace("{dependencies}", &dependencies(project, file)?);
-            write(self.0.folder.join(file), text)?;
-        }
-        let beside = workspace::beside_rust(project)?;
-        beside.iter().try_for_each(|(file, text)| write(self.0.folder.join(file), text))
+            Ok((file, text.replace("{dependencies}", &dependencies(project, file)?)))
+        };
+        let manifests = MANIFESTS.into_iter().map(manifest).collect::<Result<Vec<_>>>()?;
+        workspace::lay_out(&self.0.folder, manifests.into_iter().chain(workspace::beside_rust(project)?))
     }
 
     /// The files in which the learner has changed more than holes.

@@ -3,8 +3,9 @@
 use course::edit::Edit;
 use course::nic::blame::{culprit, Culprit};
 use course::nic::copy::{solution, MineNic};
-use course::nic::hole::{Hole, Wrong};
+use course::nic::hole::Hole;
 use course::nic::judge::{judge, Verdict};
+use course::page::Solution;
 use course::project::Project;
 use run::files::{read, write};
 use std::fs;
@@ -63,7 +64,7 @@ fn a_hole_is_not_filled_by_its_stub_nor_by_a_body_that_is_wrong_or_panics() {
             "19-5-once" => Some(spins("Fetch Add, PSN")),
             _ => None,
         };
-        let wrong = |it: &Wrong| (Edit::apply(&it.edits, &hole.place.file, &right).unwrap(), it.says.clone());
+        let wrong = |it: &Solution| (Edit::apply(&it.edits, &hole.place.file, &right).unwrap(), it.says.clone());
         let not = [(hole.stub.clone(), hole.says.clone())].into_iter().chain(hole.wrong.iter().map(wrong));
         for (body, says) in not.chain([panics]).chain(spins).chain([(right.clone(), String::new())]) {
             mine.fill(hole, &body).unwrap();

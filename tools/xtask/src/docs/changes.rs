@@ -5,7 +5,8 @@ use super::lanes::Recorded;
 use super::page;
 use super::sources::Sources;
 use anyhow::{Context, Result};
-use course::page::{Page, OUTCOME};
+use course::kind::OUTCOME;
+use course::page::Page;
 use run::files::read;
 use std::path::Path;
 

@@ -1,0 +1,180 @@
+//! The kinds of page, each as a table of its parts.
+//!
+//! | kind | where | command | what a reader does |
+//! |---|---|---|---|
+//! | [`BREAK`] | `changes/` | `make break-04 CHANGE=late` | predicts what a change to the lesson does, and sees it |
+//! | [`REPAIR`] | `changes/` | `make try-04-early` | mends a lesson with a hole in it; the lesson as it is is one solution |
+//! | [`READING`] | `changes/` | `make try-03-read` | answers questions about a capture |
+//! | [`STEP`] | `steps/` | `make step` | adds a piece to a program of her own |
+//! | [`HOLE`] | `holes/` | `make nic` | writes the body of one function of the NIC |
+//!
+//! A page has a part without a name first, which says what to do. The parts below it, of all kinds:
+//!
+//! | part | prose | fences |
+//! |---|---|---|
+//! | What comes of it | why a change does what it does | `text`: the [outcome](crate::expected) |
+//! | How it is run | | `toml`: the [options](crate::change::Options) |
+//! | Hints | a numbered list: one more after each failure | |
+//! | What has to come of it | | `text`: the outcome; an indented line is the hint to the one above it |
+//! | Once more, Once more 2 … | why it is run another time | `toml`: the options of that run; `text`: its outcome, if that is another |
+//! | Solved | why | |
+//! | Your prediction | the answer to what the first part asks | |
+//! | Reference | | `toml`: where the lesson's source, C and Python have it: a [`Reference`](crate::reference::Reference) |
+//! | The questions | | `toml`: see [`crate::reading`] |
+//! | The hole | `The judge says: ` what it says of the hole | `diff`: makes it, in a lesson; `toml` and `rust`: its [place](crate::nic::hole::Place) and the stub, in the NIC |
+//! | Right 1 … | | `diff`: made to the hole (an exercise) or to the lesson's own source (a step), another solution; the tests try it |
+//! | Wrong 1 … | `The judge says: ` a part of that | `diff`: what the judge must refuse |
+
+use crate::change::Name;
+use crate::page::{Page, Part};
+use crate::project::Project;
+use anyhow::{ensure, Context, Result};
+use run::files::{files, name};
+use std::path::{Path, PathBuf};
+
+/// What becomes of a lesson that is broken, and why.
+pub const OUTCOME: &str = "What comes of it";
+/// The options of the first run.
+pub(crate) const RUN_BY: &str = "How it is run";
+pub(crate) const HINTS: &str = "Hints";
+/// What the judge must see.
+pub(crate) const PASS: &str = "What has to come of it";
+/// Another run, which must show the same unless it says what.
+pub const AGAIN: &str = "Once more";
+pub(crate) const SOLVED: &str = "Solved";
+pub(crate) const ANSWER: &str = "Your prediction";
+pub(crate) const REFERENCE: &str = "Reference";
+pub(crate) const QUESTIONS: &str = "The questions";
+pub(crate) const CUT: &str = "The hole";
+pub(crate) const RIGHT: &str = "Right";
+pub(crate) const WRONG: &str = "Wrong";
+
+/// What a part must hold, if it isn't a fence.
+const PROSE: &str = "prose";
+const SAYS: &str = "`The judge says: …`";
+
+/// A row of a kind's table: a part's name, how many there are at least, and what each must hold.
+type Row = (&'static str, usize, &'static [&'static str]);
+
+const TASK: Row = ("", 1, &[PROSE]);
+const RUNS: [Row; 3] = [(RUN_BY, 0, &["toml"]), (PASS, 1, &["text"]), (AGAIN, 0, &[])];
+const SOLUTIONS: [Row; 2] = [(RIGHT, 1, &["diff"]), (WRONG, 2, &["diff", SAYS])];
+
+pub const BREAK: Kind = Kind {
+    what: "a change",
+    folder: "changes",
+    command: |name| format!("make break-{} CHANGE={}", name.number(), name.name),
+    parts: &[TASK, (OUTCOME, 1, &[PROSE])],
+};
+pub const REPAIR: Kind = Kind {
+    what: "an exercise",
+    folder: "changes",
+    command: |name| format!("make try-{name}"),
+    parts: &[
+        TASK,
+        RUNS[0],
+        (HINTS, 1, &[PROSE]),
+        RUNS[1],
+        RUNS[2],
+        (SOLVED, 1, &[PROSE]),
+        (CUT, 1, &["diff", SAYS]),
+        SOLUTIONS[0],
+        SOLUTIONS[1],
+    ],
+};
+pub const READING: Kind = Kind {
+    what: "an exercise in reading",
+    parts: &[TASK, (QUESTIONS, 1, &["toml"]), (HINTS, 1, &[PROSE]), (SOLVED, 1, &[PROSE])],
+    ..REPAIR
+};
+pub const STEP: Kind = Kind {
+    what: "a step",
+    folder: "steps",
+    command: |_| "make step".to_owned(),
+    parts: &[
+        TASK,
+        RUNS[0],
+        (HINTS, 1, &[PROSE]),
+        RUNS[1],
+        RUNS[2],
+        (ANSWER, 1, &[PROSE]),
+        (REFERENCE, 1, &["toml"]),
+        SOLUTIONS[0],
+        SOLUTIONS[1],
+    ],
+};
+pub const HOLE: Kind = Kind {
+    what: "a hole",
+    folder: "holes",
+    command: |_| "make nic".to_owned(),
+    parts: &[TASK, (CUT, 1, &["toml", "rust", SAYS]), (HINTS, 1, &[PROSE]), (ANSWER, 1, &[PROSE]), SOLUTIONS[1]],
+};
+
+pub struct Kind {
+    what: &'static str,
+    /// The folder in a lesson's own.
+    folder: &'static str,
+    /// What a reader types, which a page says below its title.
+    command: fn(&Name) -> String,
+    parts: &'static [Row],
+}
+
+impl Kind {
+    /// What a reader types for the page of this name.
+    pub(crate) fn command(&self, name: &Name) -> String {
+        (self.command)(name)
+    }
+
+    /// Where the page of this name is.
+    pub fn file(&self, name: &Name) -> PathBuf {
+        name.lesson.join(self.folder).join(&name.name).with_extension("md")
+    }
+
+    /// What the pages of all lessons are.
+    pub(crate) fn all<T>(&self, project: &Project, what: fn(Name, &Page) -> Result<T>) -> Result<Vec<T>> {
+        let of_lessons = project.lessons()?.into_iter().map(|lesson| self.of(&lesson, what));
+        Ok(of_lessons.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+    }
+
+    /// What the pages of a lesson are, in order; none if it has no folder for them.
+    pub(crate) fn of<T>(&self, lesson: &Path, mut what: impl FnMut(Name, &Page) -> Result<T>) -> Result<Vec<T>> {
+        let folder = lesson.join(self.folder);
+        if !folder.exists() {
+            return Ok(Vec::new());
+        }
+        let of_file = |file: &PathBuf| {
+            let name = Name { lesson: lesson.to_owned(), name: name(&file.with_extension("")) };
+            let page = Page::load(file);
+            page.and_then(|page| what(name, &page)).with_context(|| file.display().to_string())
+        };
+        files(&folder, Page::is_at)?.iter().map(of_file).collect()
+    }
+
+    /// Whether a page has all that its kind has, and nothing else.
+    pub(crate) fn check(&self, name: &Name, page: &Page) -> Result<()> {
+        let (what, command) = (self.what, self.command(name));
+        ensure!(page.command == command, "its command is `{}`, and has to be `{command}`", page.command);
+        let row = |part: &Part| self.parts.iter().find(|(name, ..)| *name == part.kind());
+        for part in &page.parts {
+            let known = self.parts.iter().skip(1).map(|(name, ..)| format!("`{name}`"));
+            let (.., holds) = row(part).with_context(|| {
+                format!("{what} has no part `{}`. It may have {}", part.name, known.collect::<Vec<_>>().join(", "))
+            })?;
+            let missing = holds.iter().find(|it| !holds_it(part, it));
+            ensure!(missing.is_none(), "its part `{}` lacks its {}", part.name, missing.unwrap_or(&""));
+        }
+        for (name, least, _) in self.parts {
+            let count = page.parts.iter().filter(|part| part.kind() == *name).count();
+            ensure!(count >= *least, "{what} has at least {least} of the part `{name}`, and this one has {count}");
+        }
+        Ok(())
+    }
+}
+
+fn holds_it(part: &Part, it: &str) -> bool {
+    match it {
+        PROSE => !part.prose().is_empty(),
+        SAYS => !part.said().is_empty(),
+        fence => !part.code(fence).is_empty(),
+    }
+}
