@@ -62,12 +62,12 @@ macro_rules! info { ($($arg:tt)+) => { $crate::log_line!("INFO", $($arg)+) } }
 macro_rules! say { ($($arg:tt)+) => { $crate::narrate::result(format_args!($($arg)+)) } }
 
 /// A line of a source.
-type Place = &'static Location<'static>;
+type Caller = &'static Location<'static>;
 
 struct Narration {
     sequence: u32,
     /// The stages that have begun and not ended, the innermost last, each with the place where it began.
-    open: Vec<(&'static str, Place)>,
+    open: Vec<(&'static str, Caller)>,
     /// The last stages that have begun, whether ended or not.
     begun: Vec<&'static str>,
     /// The stages that are logged; none: all.
@@ -91,7 +91,7 @@ impl Narration {
 
     /// The lesson's line that a caller stands for. Within this crate there is none, for a drop has no caller: then it is the
     /// place where the stage begins.
-    fn place(&self, caller: Place) -> Option<Place> {
+    fn place(&self, caller: Caller) -> Option<Caller> {
         let is_own = Path::new(file!()).parent().is_some_and(|own| Path::new(caller.file()).starts_with(own));
         if is_own {
             return self.open.last().map(|(_, place)| *place);
@@ -194,7 +194,7 @@ pub fn failure(text: &str) {
 }
 
 /// What `log::log!` does, but for the place.
-fn log_at(caller: Place, level: Level, tag: &'static str, text: std::fmt::Arguments) {
+fn log_at(caller: Caller, level: Level, tag: &'static str, text: std::fmt::Arguments) {
     let place = narration().place(caller);
     let mut record = Record::builder();
     record.level(level).target(tag).args(text).file_static(place.map(Location::file)).line(place.map(Location::line));

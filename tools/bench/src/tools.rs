@@ -71,7 +71,7 @@ impl Contender {
 }
 
 /// What each contender printed, by its name: a text for each round.
-pub struct Told(BTreeMap<String, Vec<String>>);
+pub struct Printed(BTreeMap<String, Vec<String>>);
 
 /// The first port of the turns.
 const PORT: usize = 18600;
@@ -79,7 +79,7 @@ const PORT: usize = 18600;
 const ROUNDS: usize = 3;
 
 /// Runs them in turn, round after round, every other one backwards, in two machines of the lab.
-pub fn take_turns(run: &str, contenders: &[Contender], effort: Effort) -> Result<Told> {
+pub fn take_turns(run: &str, contenders: &[Contender], effort: Effort) -> Result<Printed> {
     let mut told = BTreeMap::<String, Vec<String>>::new();
     for first in (0..effort.rounds).step_by(ROUNDS) {
         let rounds = ROUNDS.min(effort.rounds - first);
@@ -91,7 +91,7 @@ pub fn take_turns(run: &str, contenders: &[Contender], effort: Effort) -> Result
             told.entry(name.to_owned()).or_default().push(text.to_owned());
         }
     }
-    Ok(Told(told))
+    Ok(Printed(told))
 }
 
 /// One run of the machines; gives the client's log.
@@ -119,7 +119,7 @@ fn machines(run: &str, contenders: &[Contender], rounds: usize) -> Result<String
     lab(run, "client", &["--deadline", "600", "--ready", &ready, "--server", &serve, "--client", &script])
 }
 
-impl Told {
+impl Printed {
     /// A number out of each text of a contender; NaN where a turn brought none. Most have to.
     pub fn find(&self, name: &str, find: impl Fn(&str) -> Option<f64>) -> Result<Vec<f64>> {
         let texts = self.0.get(name).map(Vec::as_slice).unwrap_or_default();

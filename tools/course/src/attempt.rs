@@ -5,7 +5,7 @@ use crate::change::Change;
 use crate::changes::Changes;
 use crate::copy::Copy;
 use crate::edit::Edit;
-use crate::exercise::{Exercise, Kind};
+use crate::exercise::{Assignment, Exercise};
 use crate::progress::Progress;
 use crate::project::Project;
 use crate::reading::{ANSWERS, RUN};
@@ -84,8 +84,8 @@ impl Attempt {
             return Ok(());
         }
         match &self.exercise.kind {
-            Kind::Repair(repair) => self.copy.write(project, &repair.change)?,
-            Kind::Reading(reading) => {
+            Assignment::Repair(repair) => self.copy.write(project, &repair.change)?,
+            Assignment::Reading(reading) => {
                 write(folder.join(RUN), reading.nameless(project)?)?;
                 write(folder.join(ANSWERS), reading.sheet(&[]))?;
             }
@@ -96,8 +96,8 @@ impl Attempt {
     /// Files of the copy that are gone.
     pub fn missing(&self) -> Result<Vec<PathBuf>> {
         let names = match &self.exercise.kind {
-            Kind::Repair(repair) => Copy::sources(&repair.change)?,
-            Kind::Reading(_) => vec![ANSWERS.to_owned()],
+            Assignment::Repair(repair) => Copy::sources(&repair.change)?,
+            Assignment::Reading(_) => vec![ANSWERS.to_owned()],
         };
         let paths = names.iter().map(|name| self.copy.folder.join(name));
         Ok(paths.filter(|path| !path.exists()).collect())

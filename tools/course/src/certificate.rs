@@ -2,7 +2,7 @@
 
 use anyhow::{bail, Result};
 use course::change::{Change, Name, Options};
-use course::expected::Told;
+use course::expected::Expectation;
 use course::mine::{Mine, DONE};
 use course::project::Project;
 use course::run::{run_program, Outcome, Place};
@@ -59,7 +59,7 @@ pub fn plain(project: &Project, step: &Step, command: &str) -> Result<PathBuf> {
     // The lesson writes a text of this length: with another one the story has other lengths.
     let text = format!("--text {}", "x".repeat(RECORDED));
     let (options, told) =
-        (Options { server: text.clone(), client: text, ..Options::default() }, Told::Runs(Vec::new()));
+        (Options { server: text.clone(), client: text, ..Options::default() }, Expectation::Runs(Vec::new()));
     let change = Change { name, options, told, again: Vec::new(), ..step.change.clone() };
     match run_program(project, &change, command, Place::Device)? {
         Outcome::Ran { file, .. } => Ok(file),

@@ -1,7 +1,7 @@
 //! One change to a lesson: what is edited, how it is run, and what must come of it; and the page that asks a reader about it.
 
 use crate::edit::Edit;
-use crate::expected::Told;
+use crate::expected::Expectation;
 use crate::kind::{AGAIN, BREAK, OUTCOME, PASS, RUN_BY};
 use crate::page::{Page, Part};
 use anyhow::{Context, Result};
@@ -86,7 +86,7 @@ pub struct Change {
     pub name: Name,
     pub edits: Vec<Edit>,
     pub options: Options,
-    pub told: Told,
+    pub told: Expectation,
     /// How it is run once more, each time it has come as told: what works by chance, or knows the answer, fails then.
     pub again: Vec<Again>,
     /// Whether somebody is to mend it: whose client is dead has failed, and nobody waits until its server has noticed.
@@ -97,16 +97,16 @@ pub struct Change {
 #[derive(Debug, Clone)]
 pub struct Again {
     pub options: Options,
-    pub told: Told,
+    pub told: Expectation,
 }
 
 impl Again {
     /// The parts of a page that tell them. What must come of each is the same, unless it says what.
-    pub(crate) fn of_page(page: &Page, told: &Told) -> Result<Vec<Self>> {
+    pub(crate) fn of_page(page: &Page, told: &Expectation) -> Result<Vec<Self>> {
         let of_part = |part: &Part| {
             let options: Options = basic_toml::from_str(&part.code("toml"))?;
             let text = part.code("text");
-            let told = if text.is_empty() { told.clone() } else { Told::parse(&text, options.sides())? };
+            let told = if text.is_empty() { told.clone() } else { Expectation::parse(&text, options.sides())? };
             Ok(Self { options, told })
         };
         page.parts(AGAIN).map(of_part).collect()
@@ -117,7 +117,7 @@ impl Change {
     /// What a page says of a run that is judged: how it is run, what must come of it, and how it is run again.
     pub(crate) fn judged(name: Name, edits: Vec<Edit>, page: &Page) -> Result<Self> {
         let options = Options::of_page(page)?;
-        let told = Told::parse(&page.part(PASS)?.code("text"), options.sides())?;
+        let told = Expectation::parse(&page.part(PASS)?.code("text"), options.sides())?;
         let again = Again::of_page(page, &told)?;
         Ok(Self { name, edits, options, told, again, is_exercise: true })
     }
@@ -157,7 +157,7 @@ impl Break {
         let (first, outcome) = (&page.parts[0], page.part(OUTCOME)?);
         let (ask, why, edits) = (first.prose(), outcome.prose(), Edit::of_diff(&first.code("diff"))?);
         let options: Options = basic_toml::from_str(&first.code("toml"))?;
-        let told = Told::parse(&outcome.code("text"), options.sides())?;
+        let told = Expectation::parse(&outcome.code("text"), options.sides())?;
         let change = Change { name, edits, options, told, again: Vec::new(), is_exercise: false };
         Ok(Self { title: page.title.clone(), ask, why, change })
     }

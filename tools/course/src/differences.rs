@@ -12,13 +12,13 @@ const FILE: &str = "tools/device/differences.toml";
 
 #[derive(Deserialize)]
 struct Table {
-    difference: Vec<Row>,
+    difference: Vec<Difference>,
 }
 
 /// What is done otherwise, and how it is done.
 #[derive(Deserialize)]
 #[allow(missing_docs)] // The fields have the table's names.
-pub struct Row {
+pub struct Difference {
     pub what: String,
     pub rxe: String,
     pub device: String,
@@ -28,13 +28,13 @@ pub struct Row {
 }
 
 /// All of it.
-pub fn rows(root: &Path) -> Result<Vec<Row>> {
+pub fn rows(root: &Path) -> Result<Vec<Difference>> {
     let table: Table = basic_toml::from_str(&read(root.join(FILE))?).context(FILE)?;
     Ok(table.difference)
 }
 
 /// What is known to come otherwise on the device of the change with this full name.
-pub fn known(root: &Path, change: &str) -> Result<Option<Row>> {
+pub fn known(root: &Path, change: &str) -> Result<Option<Difference>> {
     Ok(rows(root)?.into_iter().find(|row| row.changes.iter().any(|name| name == change)))
 }
 

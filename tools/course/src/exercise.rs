@@ -20,11 +20,11 @@ pub struct Exercise {
     pub hints: Vec<String>,
     /// Told when it is solved.
     pub why: String,
-    pub kind: Kind,
+    pub kind: Assignment,
 }
 
 #[derive(Debug, Clone)]
-pub enum Kind {
+pub enum Assignment {
     /// Mend a lesson.
     Repair(Box<Repair>),
     /// Answer questions about a capture.
@@ -46,9 +46,9 @@ impl Exercise {
         let kind = match page.parts(QUESTIONS).next() {
             Some(questions) => {
                 READING.check(&name, page)?;
-                Kind::Reading(Reading::of_page(&name, &page.title, &questions.code("toml"))?)
+                Assignment::Reading(Reading::of_page(&name, &page.title, &questions.code("toml"))?)
             }
-            None => Kind::Repair(Box::new(Repair::of_page(name.clone(), page)?)),
+            None => Assignment::Repair(Box::new(Repair::of_page(name.clone(), page)?)),
         };
         let (task, why) = (page.parts[0].prose(), page.part(SOLVED)?.prose());
         Ok(Self { name, title: page.title.clone(), task, hints: page.hints()?, why, kind })
@@ -56,8 +56,8 @@ impl Exercise {
 
     pub fn repair(&self) -> Option<&Repair> {
         match &self.kind {
-            Kind::Repair(repair) => Some(repair.as_ref()),
-            Kind::Reading(_) => None,
+            Assignment::Repair(repair) => Some(repair.as_ref()),
+            Assignment::Reading(_) => None,
         }
     }
 

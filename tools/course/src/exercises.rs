@@ -3,7 +3,7 @@
 use crate::watch;
 use anyhow::{ensure, Context, Result};
 use course::attempt::{Attempt, State};
-use course::exercise::Kind;
+use course::exercise::Assignment;
 use course::markdown;
 use course::project::Project;
 use course::reading;
@@ -84,7 +84,7 @@ fn tell(project: &Project, Attempt { exercise, copy }: &Attempt) -> Result<()> {
     writeln!(stdout(), "{}\n", bold(&exercise.title, style.color))?;
     writeln!(stdout(), "{}", markdown::plain(&exercise.task, style.width))?;
     let shown = |file: &str| project.shown(&copy.folder.join(file));
-    let Kind::Repair(repair) = &exercise.kind else {
+    let Assignment::Repair(repair) = &exercise.kind else {
         writeln!(stdout(), "Look at it with:\n  {}", project.to_look_at(&copy.folder.join(reading::RUN)))?;
         writeln!(stdout(), "The questions are in {}. Answer them there, {again}", shown(reading::ANSWERS))?;
         return Ok(());

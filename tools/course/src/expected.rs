@@ -87,14 +87,14 @@ pub(crate) const UNFLUSHED: &str = "{unflushed}";
 
 /// What must come of a change.
 #[derive(Debug, Clone)]
-pub enum Told {
+pub enum Expectation {
     /// It does not build: the compiler says this.
     Refused(String),
     /// It runs, and the run file shows this.
     Runs(Vec<Expected>),
 }
 
-impl Told {
+impl Expectation {
     /// Reads an outcome of these nodes.
     pub fn parse(text: &str, nodes: BTreeSet<String>) -> Result<Self> {
         let (mut told, mut silent) = (Vec::<Expected>::new(), nodes);
@@ -184,9 +184,9 @@ mod tests {
     use super::*;
 
     fn told(text: &str) -> Result<Vec<Expected>> {
-        match Told::parse(text, BTreeSet::from(["server".to_owned(), "client".to_owned()]))? {
-            Told::Runs(told) => Ok(told),
-            Told::Refused(said) => bail!("refused: {said}"),
+        match Expectation::parse(text, BTreeSet::from(["server".to_owned(), "client".to_owned()]))? {
+            Expectation::Runs(told) => Ok(told),
+            Expectation::Refused(said) => bail!("refused: {said}"),
         }
     }
 

@@ -3,7 +3,7 @@
 use anyhow::{bail, ensure, Context, Result};
 use course::build::build_lessons;
 use course::change::{Change, Options};
-use course::expected::{Expected, Told, What};
+use course::expected::{Expectation, Expected, What};
 use course::handed_in::fetched;
 use course::judge::Finding;
 use course::mine::FOLDER;
@@ -56,7 +56,7 @@ struct Marks {
 }
 
 /// What is known of a student: marks, or why there are none.
-type Row = (String, Result<Marks, String>);
+type Graded = (String, Result<Marks, String>);
 
 /// Judges what students have handed in: folders like mine/, or repositories with one on this machine. Each of them may take so long,
 /// whatever passes. False if some of it could not be graded.
@@ -75,7 +75,7 @@ pub fn grade(project: &Project, lesson: Option<&str>, limit: Duration, students:
     remove(&file)?;
     let sandbox = Sandbox::lay_out(project, &results.join(SHUT_IN))?;
     build_lessons(project, lessons.iter().flatten().map(|step| &step.change))?;
-    let (mut rows, mut whose) = (Vec::<Row>::new(), BTreeSet::new());
+    let (mut rows, mut whose) = (Vec::<Graded>::new(), BTreeSet::new());
     for student in students {
         let (who, path) = named(student);
         let marks = match path {
@@ -272,7 +272,7 @@ fn variants(step: &Step) -> Vec<(&'static str, Change)> {
     let untouched = |line: &str| line.replacen("lesson ", &format!("lesson-{number} "), 1);
     let lesson = (untouched(&own.0), untouched(&own.1));
     // Of the untouched side nobody asks what a step does.
-    let ends = |change: Change| Change { told: Told::Runs(told_exits(told)), ..change };
+    let ends = |change: Change| Change { told: Expectation::Runs(told_exits(told)), ..change };
     vec![
         ("another port", with(format!("{} -p {port}", own.0), format!("{} -p {port}", own.1))),
         ("the lesson's client", ends(with(own.0.clone(), lesson.1))),
@@ -281,8 +281,8 @@ fn variants(step: &Step) -> Vec<(&'static str, Change)> {
 }
 
 /// That both end as they are expected to.
-fn told_exits(told: &Told) -> Vec<Expected> {
-    let Told::Runs(expected) = told else { return Vec::new() };
+fn told_exits(told: &Expectation) -> Vec<Expected> {
+    let Expectation::Runs(expected) = told else { return Vec::new() };
     let is_exit = |expected: &&Expected| matches!(expected.what, What::Exit(_));
     expected.iter().filter(is_exit).cloned().collect()
 }
@@ -292,7 +292,7 @@ fn passed(marks: &Marks) -> usize {
 }
 
 /// A student in a line.
-fn line((who, marks): &Row) -> String {
+fn line((who, marks): &Graded) -> String {
     match marks {
         Ok(marks) => format!("{who:24} {}", sum(marks)),
         Err(why) => format!("{who:24} not graded: {why}"),
@@ -307,7 +307,7 @@ fn sum(marks: &Marks) -> String {
     }
 }
 
-fn json_of((who, marks): &Row) -> Value {
+fn json_of((who, marks): &Graded) -> Value {
     let mark = |mark: &Mark| {
         let Mark { step, title, trial, is_passed, said } = mark;
         json!({ "step": step, "title": title, "trial": trial, "passed": is_passed, "said": said })
@@ -322,7 +322,7 @@ fn json_of((who, marks): &Row) -> Value {
 }
 
 /// A page in Markdown: a row for each step, and what is missing.
-fn page((who, marks): &Row) -> String {
+fn page((who, marks): &Graded) -> String {
     let marks = match marks {
         Ok(marks) => marks,
         Err(why) => return format!("# {who}\n\nnot graded:\n\n{}", fenced(why)),

@@ -54,19 +54,19 @@ const PROSE: &str = "prose";
 const SAYS: &str = "`The judge says: …`";
 
 /// A row of a kind's table: a part's name, how many there are at least, and what each must hold.
-type Row = (&'static str, usize, &'static [&'static str]);
+type PartRule = (&'static str, usize, &'static [&'static str]);
 
-const TASK: Row = ("", 1, &[PROSE]);
-const RUNS: [Row; 3] = [(RUN_BY, 0, &["toml"]), (PASS, 1, &["text"]), (AGAIN, 0, &[])];
-const SOLUTIONS: [Row; 2] = [(RIGHT, 1, &["diff"]), (WRONG, 2, &["diff", SAYS])];
+const TASK: PartRule = ("", 1, &[PROSE]);
+const RUNS: [PartRule; 3] = [(RUN_BY, 0, &["toml"]), (PASS, 1, &["text"]), (AGAIN, 0, &[])];
+const SOLUTIONS: [PartRule; 2] = [(RIGHT, 1, &["diff"]), (WRONG, 2, &["diff", SAYS])];
 
-pub const BREAK: Kind = Kind {
+pub const BREAK: PageKind = PageKind {
     what: "a change",
     folder: "changes",
     command: |name| format!("make break-{} CHANGE={}", name.number(), name.name),
     parts: &[TASK, (OUTCOME, 1, &[PROSE])],
 };
-pub const REPAIR: Kind = Kind {
+pub const REPAIR: PageKind = PageKind {
     what: "an exercise",
     folder: "changes",
     command: |name| format!("make try-{name}"),
@@ -82,12 +82,12 @@ pub const REPAIR: Kind = Kind {
         SOLUTIONS[1],
     ],
 };
-pub const READING: Kind = Kind {
+pub const READING: PageKind = PageKind {
     what: "an exercise in reading",
     parts: &[TASK, (QUESTIONS, 1, &["toml"]), (HINTS, 1, &[PROSE]), (SOLVED, 1, &[PROSE])],
     ..REPAIR
 };
-pub const STEP: Kind = Kind {
+pub const STEP: PageKind = PageKind {
     what: "a step",
     folder: "steps",
     command: |_| "make step".to_owned(),
@@ -103,23 +103,23 @@ pub const STEP: Kind = Kind {
         SOLUTIONS[1],
     ],
 };
-pub const HOLE: Kind = Kind {
+pub const HOLE: PageKind = PageKind {
     what: "a hole",
     folder: "holes",
     command: |_| "make nic".to_owned(),
     parts: &[TASK, (CUT, 1, &["toml", "rust", SAYS]), (HINTS, 1, &[PROSE]), (ANSWER, 1, &[PROSE]), SOLUTIONS[1]],
 };
 
-pub struct Kind {
+pub struct PageKind {
     what: &'static str,
     /// The folder in a lesson's own.
     folder: &'static str,
     /// What a reader types, which a page says below its title.
     command: fn(&Name) -> String,
-    parts: &'static [Row],
+    parts: &'static [PartRule],
 }
 
-impl Kind {
+impl PageKind {
     /// What a reader types for the page of this name.
     pub(crate) fn command(&self, name: &Name) -> String {
         (self.command)(name)

@@ -9,12 +9,12 @@ use std::os::fd::OwnedFd;
 /// A port that nobody gets who asks for any. A socket is bound to it that does not listen; a program that names the port, and
 /// allows addresses to be used again as Rust's listeners do, can listen there all the same (ip(7), SO_REUSEADDR).
 #[derive(Debug)]
-pub struct Port {
+pub struct ReservedPort {
     pub number: u16,
     _held: OwnedFd,
 }
 
-impl Port {
+impl ReservedPort {
     /// Holds a free port until this is dropped.
     pub fn hold() -> Result<Self> {
         let attempt = |family, all: IpAddr| -> rustix::io::Result<Self> {
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn a_port_is_held_and_can_be_listened_on() {
-        let port = Port::hold().unwrap();
+        let port = ReservedPort::hold().unwrap();
         let all = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port.number);
         let other = socket(AddressFamily::INET6, SocketType::STREAM, Some(ipproto::TCP)).unwrap();
         assert!(bind(&other, &all).is_err(), "it is held");

@@ -4,7 +4,7 @@
 use crate::change::{Break, Change, Name};
 use crate::edit::Edit;
 use crate::edited;
-use crate::expected::Told;
+use crate::expected::Expectation;
 use crate::page::Solution;
 use crate::run::{Outcome, Place};
 use anyhow::Result;
@@ -79,6 +79,6 @@ impl Break {
 
     /// Whether the device can show it.
     pub(crate) fn is_for_device(&self) -> bool {
-        matches!(self.change.told, Told::Runs(_)) && !self.change.needs_kernel()
+        matches!(self.change.told, Expectation::Runs(_)) && !self.change.needs_kernel()
     }
 }

@@ -7,7 +7,7 @@ use course::changes::Changes;
 use course::copy::Copy;
 use course::differences;
 use course::edited;
-use course::exercise::{Exercise, Kind, Repair};
+use course::exercise::{Assignment, Exercise, Repair};
 use course::project::Project;
 use course::proof::Proof;
 use course::reference;
@@ -99,7 +99,7 @@ pub fn prove(project: &Project, names: &[String], only: Option<Place>, keep: boo
     let guide = &Guide { project, keep, trials, built: OnceLock::new(), next: AtomicUsize::new(0) };
     let (results, done) = mpsc::channel();
     for exercise in &exercises {
-        let Kind::Reading(reading) = &exercise.kind else { continue };
+        let Assignment::Reading(reading) = &exercise.kind else { continue };
         results.send(told(&exercise.name, "answers", || reading.prove(project).map(|()| (true, String::new()))))?;
     }
     let (mut tried, mut differ) = (0, Vec::new());

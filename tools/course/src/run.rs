@@ -5,9 +5,9 @@ use crate::change::{Again, Change};
 use crate::copy::Copy;
 use crate::drawn::Drawn;
 use crate::enough;
-use crate::expected::{Expected, Told, What};
+use crate::expected::{Expectation, Expected, What};
 use crate::judge::{judge, Finding};
-use crate::port::Port;
+use crate::port::ReservedPort;
 use crate::project::Project;
 use crate::seen::{self, Seen, BETWEEN};
 use crate::show;
@@ -83,8 +83,8 @@ impl Outcome {
     /// Whether all is as the change says.
     pub fn is_as_told(&self, change: &Change) -> bool {
         match (self, &change.told) {
-            (Self::Refused(said), Told::Refused(expected)) => said.contains(expected),
-            (Self::Ran { findings, .. }, Told::Runs(_)) => findings.iter().all(Finding::is_met),
+            (Self::Refused(said), Expectation::Refused(expected)) => said.contains(expected),
+            (Self::Ran { findings, .. }, Expectation::Runs(_)) => findings.iter().all(Finding::is_met),
             _ => false,
         }
     }
@@ -141,7 +141,7 @@ pub fn run_program(project: &Project, change: &Change, program: &str, place: Pla
 
 fn run_once(project: &Project, change: &Change, program: &str, place: Place) -> Result<Outcome> {
     let drawn = Drawn::new();
-    let expected = if let Told::Runs(expected) = &change.told { expected.as_slice() } else { &[] };
+    let expected = if let Expectation::Runs(expected) = &change.told { expected.as_slice() } else { &[] };
     let expected: Vec<Expected> = seen_in(place, expected).iter().map(|expected| drawn.filled(expected)).collect();
     // Of an exercise it also matters what a program does afterwards.
     let enough = if change.is_exercise { &[][..] } else { &expected };
@@ -186,7 +186,7 @@ fn execute(
     let deadline = options.deadline.unwrap_or(place.deadline()).to_string();
     command.args(["exec", "--name", &name, "--wire", &options.wire, "--deadline", &deadline]);
     // Held until the run is over.
-    let port = if place == Place::Device && is_on_tcp(change)? { Some(Port::hold()?) } else { None };
+    let port = if place == Place::Device && is_on_tcp(change)? { Some(ReservedPort::hold()?) } else { None };
     let is_strict = is_strict(change, place);
     let nodes = nodes(change, port.as_ref());
     // A script's sleeps say when something happens to its program. Where there is one, all sleeps take their time.
@@ -235,7 +235,7 @@ fn execute(
 
 /// The command of each node: the two sides of the lesson, unless the change says otherwise. On the device a lesson that listens
 /// on TCP does so on this port of this machine.
-fn nodes(change: &Change, port: Option<&Port>) -> BTreeMap<String, String> {
+fn nodes(change: &Change, port: Option<&ReservedPort>) -> BTreeMap<String, String> {
     let port = port.map_or(String::new(), |port| format!("-p {} ", port.number));
     let server = format!("lesson server {port}{}", change.options.server);
     let client = format!("lesson client -a $SERVER {port}{}", change.options.client);

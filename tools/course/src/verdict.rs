@@ -2,7 +2,7 @@
 
 use crate::attempt::{Attempt, State};
 use crate::change::Change;
-use crate::exercise::Kind;
+use crate::exercise::Assignment;
 use crate::markdown;
 use crate::project::Project;
 use crate::reading::{Reading, ANSWERS};
@@ -23,7 +23,7 @@ pub struct Verdict {
 }
 
 /// What was seen of an attempt: whether it is a solution, and what there is to say. Else why it could not be judged.
-type Seen = Result<(bool, String), String>;
+type Judged = Result<(bool, String), String>;
 
 /// Judges what the reader has made of an exercise. What cannot be judged uses up no hint. An error says nothing about the
 /// reader's work: the judge cannot do its own.
@@ -39,8 +39,8 @@ pub fn judged(project: &Project, attempt: &Attempt, place: Place, style: Style) 
     let is_again = matches!(attempt.state(), State::Tried(1..)) && attempt.is_unchanged()?;
     let again = if is_again { "Nothing has changed here since the last time. Is the file saved?\n\n" } else { "" };
     let seen = match &exercise.kind {
-        Kind::Reading(reading) => read(project, attempt, reading, style)?,
-        Kind::Repair(repair) => build_and_run(project, attempt, &repair.change, place, style)?,
+        Assignment::Reading(reading) => read(project, attempt, reading, style)?,
+        Assignment::Repair(repair) => build_and_run(project, attempt, &repair.change, place, style)?,
     };
     let (is_solved, seen) = match seen {
         Ok(seen) => seen,
@@ -72,7 +72,7 @@ fn of_lesson(attempt: &Attempt, was_solved: bool, style: Style) -> Result<String
 }
 
 /// Looks at the answers.
-fn read(project: &Project, attempt: &Attempt, reading: &Reading, style: Style) -> Result<Seen> {
+fn read(project: &Project, attempt: &Attempt, reading: &Reading, style: Style) -> Result<Judged> {
     let file = attempt.copy.folder.join(ANSWERS);
     let wrong = match reading.wrong(&reading.capture(project)?, &files::read(&file)?) {
         Ok(wrong) => wrong,
@@ -86,7 +86,7 @@ fn read(project: &Project, attempt: &Attempt, reading: &Reading, style: Style) -
 }
 
 /// Looks at a run.
-fn build_and_run(project: &Project, attempt: &Attempt, change: &Change, place: Place, style: Style) -> Result<Seen> {
+fn build_and_run(project: &Project, attempt: &Attempt, change: &Change, place: Place, style: Style) -> Result<Judged> {
     let (copy, mut text) = (&attempt.copy, String::new());
     for path in copy.furnish(project, change)? {
         text += &format!("{} is no part of the exercise: it is as in the repository again.\n", project.shown(&path));

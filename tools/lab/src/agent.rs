@@ -13,11 +13,11 @@ use std::time::Instant;
 const KEPT: usize = 15;
 
 /// What the agent says: a word, and what follows it.
-pub type Message = (String, String);
+pub type AgentSays = (String, String);
 
 /// The message in a line of the console, behind what the kernel puts in front of each: its time, and with some kernels the
 /// caller, in brackets.
-fn message(line: &str) -> Option<Message> {
+fn message(line: &str) -> Option<AgentSays> {
     let mut text = line;
     while let Some((_, rest)) = text.strip_prefix('[').and_then(|text| text.split_once(']')) {
         text = rest;
@@ -35,7 +35,7 @@ pub struct Agent {
     /// Whether the machine is gone.
     pub closed: bool,
     lines: Lines,
-    messages: VecDeque<Message>,
+    messages: VecDeque<AgentSays>,
     /// The kernel's last lines.
     kernel: VecDeque<String>,
     /// Lines of the kernel that nobody has taken yet.
@@ -58,7 +58,7 @@ impl Agent {
     }
 
     /// Reads what has come and gives the next message, without waiting.
-    pub fn receive(&mut self) -> Option<Message> {
+    pub fn receive(&mut self) -> Option<AgentSays> {
         let mut bytes = [0; 4096];
         loop {
             match self.console.read(&mut bytes) {

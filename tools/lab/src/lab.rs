@@ -5,10 +5,10 @@ use crate::arch::{self, ARCH};
 use crate::initramfs::Contents;
 use crate::interrupt::{Interrupt, Stopped};
 use crate::kernel::{self, Kernel};
-use crate::machine::{Hardware, Machine, Place};
+use crate::machine::{Hardware, Machine, Wiring};
 use crate::options::Options;
 use crate::outcome::{Outcome, Phases};
-use crate::port::Port;
+use crate::port::SerialPort;
 use crate::record::{Recorded, Recorder};
 use crate::run::Run;
 use crate::session::{Finished, Session};
@@ -55,9 +55,10 @@ impl Lab {
         let contents = Contents::find()?;
         phases.end("host searched");
         let is_shell = terminal.is_some();
-        let port = |node: &Node| if is_shell && node.name == CLIENT { Port::Terminal } else { Port::Output };
+        let port =
+            |node: &Node| if is_shell && node.name == CLIENT { SerialPort::Terminal } else { SerialPort::Output };
         let mut recorder = Recorder::begin(&self.folder.join("runs"), run, &self.interrupt, terminal)?;
-        let places = run.nodes.iter().map(|node| Place::new(&node.name, port(node)));
+        let places = run.nodes.iter().map(|node| Wiring::new(&node.name, port(node)));
         let mut places = places.collect::<Result<Vec<_>>>()?;
         let machines = self.machines(run, &contents, &places, &mut phases).map_err(|error| {
             // Ctrl-C reaches the commands that the lab runs, too: that one of them fails then is not the news.
@@ -83,7 +84,7 @@ impl Lab {
     }
 
     /// All machines, running, with their programs unpacked. The drives are filled while the machines are restored.
-    fn machines(&self, run: &Run, contents: &Contents, places: &[Place], phases: &mut Phases) -> Result<Vec<Machine>> {
+    fn machines(&self, run: &Run, contents: &Contents, places: &[Wiring], phases: &mut Phases) -> Result<Vec<Machine>> {
         thread::scope(|scope| {
             let filling = scope.spawn(|| {
                 let mut nodes = run.nodes.iter().zip(places);

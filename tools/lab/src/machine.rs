@@ -6,7 +6,7 @@
 use crate::agent::Agent;
 use crate::arch::{self, HOST};
 use crate::libs;
-use crate::port::Port;
+use crate::port::SerialPort;
 use anyhow::{Context, Result};
 use rustix::io::{fcntl_setfd, FdFlags};
 use rustix::process::{getppid, set_parent_process_death_signal, Pid, Signal};
@@ -114,17 +114,17 @@ pub struct Machine {
 }
 
 /// What is different with each machine.
-pub struct Place {
+pub struct Wiring {
     /// For messages.
     pub name: String,
-    pub port: Port,
+    pub port: SerialPort,
     /// A file without a name: nothing is left of it, however the lab ends.
     pub drive: File,
 }
 
-impl Place {
+impl Wiring {
     /// With a drive that has nothing on it.
-    pub fn new(name: &str, port: Port) -> Result<Self> {
+    pub fn new(name: &str, port: SerialPort) -> Result<Self> {
         let attempt = || -> io::Result<File> {
             let drive = tempfile::tempfile()?;
             drive.set_len(DRIVE_SIZE)?;
@@ -138,7 +138,7 @@ impl Place {
 
 impl Machine {
     /// Starts machine number `index` (from 1). It ends with the thread that calls this.
-    pub fn start(hardware: &Hardware, index: u8, place: &Place, start: Start<'_>) -> Result<Self> {
+    pub fn start(hardware: &Hardware, index: u8, place: &Wiring, start: Start<'_>) -> Result<Self> {
         let pair = || UnixStream::pair().context("cannot create a socket pair");
         let (console, console_end) = pair()?;
         let (program, program_end) = place.port.open().context("cannot create a serial port")?;

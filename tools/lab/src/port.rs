@@ -11,7 +11,7 @@ const OUTPUT_ROOM: usize = 1 << 20;
 
 /// What the port is connected to. A machine does not notice the difference, so one saved state serves both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Port {
+pub enum SerialPort {
     /// A pipe, for a program that only prints. QEMU writes byte by byte, and a socket is full after a few hundred such
     /// writes. The rest would leave the machine late, after the packets that the program sends.
     Output,
@@ -19,7 +19,7 @@ pub enum Port {
     Terminal,
 }
 
-impl Port {
+impl SerialPort {
     /// The lab's end, which does not wait, and QEMU's.
     pub fn open(self) -> io::Result<(File, OwnedFd)> {
         if self == Self::Terminal {

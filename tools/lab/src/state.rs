@@ -9,9 +9,9 @@ use crate::files;
 use crate::initramfs::{self, Contents};
 use crate::interrupt::{Interrupt, Stopped};
 use crate::kernel::Kernel;
-use crate::machine::{Hardware, Machine, Place, Start};
+use crate::machine::{Hardware, Machine, Start, Wiring};
 use crate::outcome::Phases;
-use crate::port::Port;
+use crate::port::SerialPort;
 use crate::qmp::Qmp;
 use anyhow::{Context, Error, Result};
 use run::waiting::wait_for;
@@ -56,7 +56,7 @@ impl<'a> States<'a> {
 
     /// Starts all machines where they were saved, each in its place. Those that are not there are built first, and all of them if
     /// they turn out to be of no use.
-    pub fn restore(&self, places: &[Place], phases: &mut Phases) -> Result<Vec<Machine>> {
+    pub fn restore(&self, places: &[Wiring], phases: &mut Phases) -> Result<Vec<Machine>> {
         let reading = self.lock(files::READ)?;
         if self.missing(places).is_empty() {
             match self.start(places, phases) {
@@ -79,7 +79,7 @@ impl<'a> States<'a> {
         self.start(places, phases)
     }
 
-    fn missing(&self, places: &[Place]) -> Vec<u8> {
+    fn missing(&self, places: &[Wiring]) -> Vec<u8> {
         (1..=places.len() as u8).filter(|index| !self.state(*index).exists()).collect()
     }
 
@@ -93,12 +93,12 @@ impl<'a> States<'a> {
         }
     }
 
-    fn start(&self, places: &[Place], phases: &mut Phases) -> Result<Vec<Machine>> {
+    fn start(&self, places: &[Wiring], phases: &mut Phases) -> Result<Vec<Machine>> {
         phases.end("states found");
         // The state that was used last is the last to go. Where the time cannot be set, it is that of its building.
         let _ = File::open(&self.folder).and_then(|folder| folder.set_modified(SystemTime::now()));
         let hardware = Hardware { initramfs: self.folder.join("initramfs"), ..self.hardware.clone() };
-        let start = |(index, place): (u8, &Place)| {
+        let start = |(index, place): (u8, &Wiring)| {
             Machine::start(&hardware, index, place, Start::Restore(&self.state(index).with_extension("memory")))
         };
         let _waiting =
@@ -146,7 +146,7 @@ impl<'a> States<'a> {
         files::write(&initramfs, &self.contents.archive(self.kernel)?)?;
         let hardware = Hardware { initramfs, ..self.hardware.clone() };
         let boot = |index: &u8| {
-            let place = Place::new(&format!("machine {index}"), Port::Output)?;
+            let place = Wiring::new(&format!("machine {index}"), SerialPort::Output)?;
             Machine::start(&hardware, *index, &place, Start::Boot(&folder.join(format!("{index}.memory"))))
         };
         let mut machines = indices.iter().map(boot).collect::<Result<Vec<_>>>()?;

@@ -2,7 +2,7 @@
 
 use roce::opcode::Operation;
 use roce::tcp::Segment;
-use roce::track::{Connection, Seen, Side, Tracker};
+use roce::track::{Connection, Membership, Side, Tracker};
 use roce::{Frame, LinkType, Other, Packet};
 use std::ops::Deref;
 
@@ -34,7 +34,7 @@ pub struct Sighting<'a> {
     /// What the frame holds.
     pub frame: Frame<'a>,
     /// Which connection it belongs to, and who sent it; None if that isn't known.
-    pub seen: Option<Seen>,
+    pub seen: Option<Membership>,
     /// That connection, as far as it's known by now.
     pub connection: Option<&'a Connection>,
 }
@@ -51,7 +51,7 @@ impl<'a> Sighting<'a> {
     /// The same, seen once more.
     #[must_use]
     pub fn again(self) -> Sighting<'a> {
-        Sighting { seen: self.seen.map(|seen| Seen { again: true, ..seen }), ..self }
+        Sighting { seen: self.seen.map(|seen| Membership { again: true, ..seen }), ..self }
     }
 
     /// The same, as the wire has changed it on its way: its place in the connection is what it was.

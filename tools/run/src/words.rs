@@ -6,7 +6,7 @@ use roce::cm::{self, req, Kind, Message};
 use roce::icrc::Icrc;
 use roce::opcode::Operation;
 use roce::packet::Packet;
-use roce::track::Seen;
+use roce::track::Membership;
 
 /// What one packet does, for somebody who has not seen those before it.
 pub fn summary(packet: &Packet, from_client: bool) -> String {
@@ -41,7 +41,7 @@ pub(super) fn sort(packet: &Packet) -> Sort {
 }
 
 /// What stands to the right of the lane.
-pub(super) fn details(packet: &Packet, seen: Option<Seen>, from_client: bool) -> Vec<String> {
+pub(super) fn details(packet: &Packet, seen: Option<Membership>, from_client: bool) -> Vec<String> {
     let mut parts = Vec::new();
     parts.extend(seen.filter(|seen| seen.again).map(|_| "sent again".into()));
     match packet.cm() {
@@ -56,7 +56,7 @@ pub(super) fn details(packet: &Packet, seen: Option<Seen>, from_client: bool) ->
     parts
 }
 
-pub(super) fn psn(packet: &Packet, seen: Option<Seen>) -> Option<String> {
+pub(super) fn psn(packet: &Packet, seen: Option<Membership>) -> Option<String> {
     let counted = seen.and_then(|seen| seen.psn).map(|psn| format!("psn {psn:+}"));
     counted.or_else(|| packet.opcode.service.is_connected().then(|| format!("psn {} (absolute)", packet.bth.psn)))
 }

@@ -18,7 +18,7 @@ pub const CLIENT: &str = "client";
 
 /// What a node's program said, and how it ended: None if it did not end by itself, or there was none.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct NodeReport {
     pub name: String,
     pub exit: Option<i32>,
     pub log: Vec<String>,
@@ -28,20 +28,20 @@ pub struct Told {
 pub struct Check<T> {
     pub outcome: T,
     pub file: PathBuf,
-    pub nodes: Vec<Told>,
+    pub nodes: Vec<NodeReport>,
 }
 
 impl<T> Check<T> {
     pub fn read(file: &Path, outcome: T) -> Self {
         let mut check = Self { outcome, file: file.to_owned(), nodes: Vec::new() };
-        let mut nodes: Vec<Told> = Vec::new();
+        let mut nodes: Vec<NodeReport> = Vec::new();
         check.each_event(|event| {
             let Event::Line(line) = event else { return };
             let Some(status) = status(line) else { return };
             let node = match nodes.iter_mut().position(|node| node.name == line.node) {
                 Some(at) => &mut nodes[at],
                 None => {
-                    nodes.push(Told { name: line.node.clone(), ..Told::default() });
+                    nodes.push(NodeReport { name: line.node.clone(), ..NodeReport::default() });
                     nodes.last_mut().unwrap()
                 }
             };
@@ -55,7 +55,7 @@ impl<T> Check<T> {
     }
 
     /// A node that said something.
-    pub fn node(&self, name: &str) -> &Told {
+    pub fn node(&self, name: &str) -> &NodeReport {
         let node = self.nodes.iter().find(|node| node.name == name);
         node.unwrap_or_else(|| panic!("no word of {name}: {}", self.all()))
     }
@@ -168,7 +168,7 @@ impl<T> Check<T> {
 
     /// All that is known, for a test that fails.
     pub fn all(&self) -> String {
-        let log = |node: &Told| format!("{}: {:?}\n{}\n\n", node.name, node.exit, node.log.join("\n"));
+        let log = |node: &NodeReport| format!("{}: {:?}\n{}\n\n", node.name, node.exit, node.log.join("\n"));
         format!("{}packets: {:?}", self.nodes.iter().map(log).collect::<String>(), self.packets())
     }
 }

@@ -69,10 +69,10 @@ const GUESSERS: &str =
                         smcr_infiniband fc_infiniband lnet_ib nvme_rdma";
 
 /// A packet's columns.
-type Row = HashMap<String, String>;
+type Columns = HashMap<String, String>;
 
 /// What tshark says, in our columns.
-fn tshark(capture: &Path) -> Vec<Row> {
+fn tshark(capture: &Path) -> Vec<Columns> {
     let mut command = Command::new("tshark");
     command.args(["-n", "-r"]).arg(capture).args(["-Y", "infiniband", "-T", "fields", "-E", "occurrence=l"]);
     command.args(GUESSERS.split_whitespace().flat_map(|guesser| ["--disable-heuristic", guesser]));
@@ -95,7 +95,7 @@ fn tshark(capture: &Path) -> Vec<Row> {
 }
 
 /// What tshark counts and names otherwise, as we do.
-fn ours(mut row: Row) -> Row {
+fn ours(mut row: Columns) -> Columns {
     let (pad, udp) = (number(&row[PAD]).unwrap(), number(&row.remove(UDP).unwrap()));
     // The innermost IP header decides which addresses these are.
     let (src6, dst6) = (row.remove(SRC6).unwrap(), row.remove(DST6).unwrap());
@@ -122,7 +122,7 @@ fn ours(mut row: Row) -> Row {
     row
 }
 
-fn wire(capture: &Path) -> Vec<Row> {
+fn wire(capture: &Path) -> Vec<Columns> {
     let mut reader = Reader::new(std::fs::File::open(capture).unwrap()).unwrap();
     let mut text = Vec::new();
     show::tsv::write(&mut reader, &mut text).unwrap();

@@ -71,7 +71,7 @@ impl Source {
     pub fn once(self) -> Result<Captured<'static>, Error> {
         match self.is_pipe {
             true => packed::reader(self.file),
-            false => packed::reader(Place { at: self.start, follow: self.follow, file: self.file }),
+            false => packed::reader(FileAt { at: self.start, follow: self.follow, file: self.file }),
         }
     }
 
@@ -79,7 +79,7 @@ impl Source {
     pub fn whole(self) -> Result<Vec<u8>, Error> {
         match self.is_pipe {
             true => packed::whole(self.file),
-            false => packed::whole(Place { at: self.start, follow: self.follow, file: self.file }),
+            false => packed::whole(FileAt { at: self.start, follow: self.follow, file: self.file }),
         }
     }
 
@@ -96,12 +96,12 @@ impl Source {
 
     /// Reads it from its beginning; it has to be [kept](Self::kept).
     pub fn reader(&self) -> Result<Captured<'_>, Error> {
-        packed::reader(Place { at: self.start, follow: self.follow, file: &self.file })
+        packed::reader(FileAt { at: self.start, follow: self.follow, file: &self.file })
     }
 }
 
 /// A place in a file of its own: several may read the same open file.
-struct Place<F> {
+struct FileAt<F> {
     file: F,
     at: u64,
     follow: bool,
@@ -124,7 +124,7 @@ impl At for &File {
     }
 }
 
-impl<F: At> Read for Place<F> {
+impl<F: At> Read for FileAt<F> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.file.read_at(buffer, self.at)? {

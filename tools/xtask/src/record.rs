@@ -16,7 +16,7 @@ const PAGE: &str = "captures/README.md";
 const LINE: &str = "Recorded with ";
 
 /// Where a story is run.
-struct Place {
+struct Runner {
     program: PathBuf,
     /// Where it keeps its runs.
     runs: PathBuf,
@@ -27,7 +27,7 @@ struct Place {
 
 /// The lab, and what it runs.
 struct Lab {
-    place: Place,
+    place: Runner,
     /// The machines' kernel, for example `Linux 6.1.0-56-amd64`.
     kernel: String,
     /// For example `rdma-core 44` and `QEMU 7.2.22`.
@@ -41,7 +41,7 @@ pub fn record(lesson: Option<&str>) -> Result<()> {
     let is_chosen = |story: &Story| lesson.map_or(true, |name| [story.number(), &*story.short_name()].contains(&name));
     let stories: Vec<Story> = story::bundled()?.into_iter().filter(is_chosen).collect();
     let lab = if stories.iter().all(|story| story.device) { None } else { Some(Lab::find()?) };
-    let device = Place::device()?;
+    let device = Runner::device()?;
     for story in &stories {
         let name = story.file_name();
         println!("{name}: {}", story.about);
@@ -71,7 +71,7 @@ impl Lab {
         let qemu = qemu.split_whitespace().nth(3).context("QEMU does not say its version")?;
         let (kernel, rdma_core) = (kernel.trim().to_owned(), format!("rdma-core {rdma_core}"));
         let (os, qemu) = (format!("{kernel} with SoftRoCE (rdma_rxe), {rdma_core}"), format!("QEMU {qemu}"));
-        let place = Place { program, runs, os, hardware: Some(qemu.clone()) };
+        let place = Runner { program, runs, os, hardware: Some(qemu.clone()) };
         Ok(Lab { place, kernel, rdma_core, qemu })
     }
 
@@ -93,10 +93,10 @@ fn program(name: &str) -> Result<(PathBuf, PathBuf)> {
     Ok((program, runs))
 }
 
-impl Place {
-    fn device() -> Result<Place> {
+impl Runner {
+    fn device() -> Result<Runner> {
         let (program, runs) = program("device")?;
-        Ok(Place { program, runs, os: "Linux with the device in user space (tools/device)".into(), hardware: None })
+        Ok(Runner { program, runs, os: "Linux with the device in user space (tools/device)".into(), hardware: None })
     }
 
     /// Runs a story; the capture with a comment on each packet.

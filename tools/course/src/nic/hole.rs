@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// Where a hole is: a file below `tools/`, and below the learner's folder; and the function there.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Place {
+pub struct Cut {
     pub file: String,
     pub function: String,
 }
@@ -29,7 +29,7 @@ pub struct Hole {
     /// What the question to predict has for an answer: told when the hole is filled.
     pub answer: String,
     pub hints: Vec<String>,
-    pub place: Place,
+    pub place: Cut,
     pub stub: String,
     /// A part of what the judge says about the stub.
     pub says: String,

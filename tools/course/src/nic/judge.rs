@@ -36,7 +36,7 @@ pub fn all<'a>(
     project: &'a Project,
     program: &'a Path,
     holes: &'a [Hole],
-) -> impl Iterator<Item = Result<Verdict>> + 'a {
+) -> impl Iterator<Item = Result<HoleVerdict>> + 'a {
     let at_a_time = thread::available_parallelism().map_or(1, usize::from);
     holes.chunks(at_a_time).flat_map(move |holes| {
         thread::scope(|scope| {
@@ -50,13 +50,13 @@ pub fn all<'a>(
 
 /// What was seen of a hole, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
+pub struct HoleVerdict {
     pub is_right: bool,
     pub seen: String,
 }
 
 /// Judges a hole.
-pub fn judge(project: &Project, program: &Path, hole: &Hole) -> Result<Verdict> {
+pub fn judge(project: &Project, program: &Path, hole: &Hole) -> Result<HoleVerdict> {
     let line = unguessable();
     let mut command = Command::new("sh");
     command.args(["-c", LIMITED, "sh"]).arg(program).arg(project.root.join("captures")).arg(hole.name.to_string());
@@ -73,7 +73,7 @@ pub fn judge(project: &Project, program: &Path, hole: &Hole) -> Result<Verdict> 
     if status.is_some_and(|status| status.code() == Some(UNABLE)) && complaint.starts_with(COMPLAINT) {
         bail!("{}", complaint.trim_end());
     }
-    Ok(Verdict { is_right: false, seen: format!("{said}{}\n{complaint}", how(status)).trim_end().to_owned() })
+    Ok(HoleVerdict { is_right: false, seen: format!("{said}{}\n{complaint}", how(status)).trim_end().to_owned() })
 }
 
 /// A line that no code can know before it's told.
@@ -83,7 +83,7 @@ fn unguessable() -> String {
 }
 
 /// The report: behind its line stand the word and what was seen. What was printed before is the hole's own.
-fn reported(said: &str, line: &str) -> Option<Verdict> {
+fn reported(said: &str, line: &str) -> Option<HoleVerdict> {
     let (own, report) = said.split_once(line)?;
     let (word, seen) = report.split_once('\n')?;
     let is_right = match word.trim() {
@@ -91,7 +91,7 @@ fn reported(said: &str, line: &str) -> Option<Verdict> {
         "wrong" => false,
         _ => return None,
     };
-    Some(Verdict { is_right, seen: format!("{own}{}", seen.trim_end()) })
+    Some(HoleVerdict { is_right, seen: format!("{own}{}", seen.trim_end()) })
 }
 
 /// How a judge has ended that didn't report.

@@ -3,7 +3,7 @@
 
 use course::attempt::{Attempt, State, FOLDER};
 use course::changes::Changes;
-use course::exercise::Kind;
+use course::exercise::Assignment;
 use course::project::Project;
 use course::run::Place;
 use course::verdict::judged;
@@ -34,7 +34,7 @@ impl Tried {
         let exercises = Changes::of(&project.lesson("04").unwrap()).unwrap().exercises;
         let mut exercise = exercises.into_iter().find(|exercise| exercise.name.name == "whose").unwrap();
         exercise.name.name = format!("test-{name}");
-        let Kind::Repair(repair) = &mut exercise.kind else { panic!("it is mended") };
+        let Assignment::Repair(repair) = &mut exercise.kind else { panic!("it is mended") };
         (repair.change.name, repair.change.options.deadline) = (exercise.name.clone(), Some(DEADLINE));
         let attempt = Attempt::new(exercise, &project.root.join(FOLDER).join(".test").join(name));
         let _ = attempt.reset(&project);

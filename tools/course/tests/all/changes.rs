@@ -3,7 +3,7 @@
 use course::changes::Changes;
 use course::copy::Copy;
 use course::differences;
-use course::exercise::{Exercise, Kind};
+use course::exercise::{Assignment, Exercise};
 use course::project::Project;
 use course::proof::Proof;
 use std::process::Command;
@@ -24,7 +24,7 @@ fn every_change_applies_and_every_answer_is_in_its_capture() {
         Copy::lay_out(&project, &proof.change).unwrap();
     }
     for exercise in &changes.exercises {
-        let Kind::Reading(reading) = &exercise.kind else { continue };
+        let Assignment::Reading(reading) = &exercise.kind else { continue };
         reading.prove(&project).unwrap();
         // The reader's copy has the same frames, and not the name of the change.
         let (bare, whole) = (reading.nameless(&project).unwrap(), reading.capture(&project).unwrap());

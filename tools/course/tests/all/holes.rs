@@ -4,7 +4,7 @@ use course::edit::Edit;
 use course::nic::blame::{culprit, Culprit};
 use course::nic::copy::{solution, MineNic};
 use course::nic::hole::Hole;
-use course::nic::judge::{judge, Verdict};
+use course::nic::judge::{judge, HoleVerdict};
 use course::page::Solution;
 use course::project::Project;
 use run::files::{read, write};
@@ -17,7 +17,7 @@ pub fn scratch(project: &Project, name: &str) -> MineNic {
     MineNic::new(folder)
 }
 
-pub fn verdict(project: &Project, mine: &MineNic, hole: &Hole) -> Verdict {
+pub fn verdict(project: &Project, mine: &MineNic, hole: &Hole) -> HoleVerdict {
     let program = mine.build_judge(project, false).unwrap().unwrap_or_else(|said| panic!("{}: {said}", hole.name));
     judge(project, &program, hole).unwrap()
 }
@@ -29,7 +29,7 @@ fn a_lessons_holes_are_filled_by_the_projects_own_bodies_and_not_by_their_stubs(
     let project = Project::find().unwrap();
     let (mine, holes) = (scratch(&project, "test-of-holes"), Hole::all(&project).unwrap());
     mine.lay_out(&project, &holes).unwrap();
-    let judged = |lesson: &[Hole]| -> Vec<Verdict> {
+    let judged = |lesson: &[Hole]| -> Vec<HoleVerdict> {
         let program = mine.build_judge(&project, false).unwrap().unwrap();
         lesson.iter().map(|hole| judge(&project, &program, hole).unwrap()).collect()
     };
@@ -68,7 +68,7 @@ fn a_hole_is_not_filled_by_its_stub_nor_by_a_body_that_is_wrong_or_panics() {
         let not = [(hole.stub.clone(), hole.says.clone())].into_iter().chain(hole.wrong.iter().map(wrong));
         for (body, says) in not.chain([panics]).chain(spins).chain([(right.clone(), String::new())]) {
             mine.fill(hole, &body).unwrap();
-            let Verdict { is_right, seen } = verdict(&project, &mine, hole);
+            let HoleVerdict { is_right, seen } = verdict(&project, &mine, hole);
             if is_right != says.is_empty() || !seen.contains(&says) {
                 otherwise.push(format!("{}:\n{body}\nhas to be judged: {says}\nand is: {seen}", hole.name));
             }

@@ -4,7 +4,7 @@ use crate::holes::scratch;
 use course::nic::copy::{solution, MineNic};
 use course::nic::hole::Hole;
 use course::nic::stairs::{lessons, STAIRS};
-use course::port::Port;
+use course::port::ReservedPort;
 use course::project::Project;
 use run::story::{bundled, Story};
 use serde_json::Value;
@@ -76,7 +76,7 @@ fn names(stories: &[Story]) -> Names {
 /// How a story went on the device that a program is.
 fn ran(device: &Path, story: &Story) -> Value {
     // Held until the run is over. Other tests run lesson 08, too, which meets on a TCP port of this machine.
-    let port = if story.number() == "08" { Some(Port::hold().unwrap()) } else { None };
+    let port = if story.number() == "08" { Some(ReservedPort::hold().unwrap()) } else { None };
     let port = port.as_ref().map_or(String::new(), |port| format!("-p {} ", port.number));
     let output = Command::new(device)
         .args(["run", &format!("lesson-{}", story.number()), &format!("--name={}", story.file_name()), "--json"])

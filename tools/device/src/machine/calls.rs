@@ -5,7 +5,7 @@ use super::file::Inode;
 use super::filter::{on_path, OnPath, MMAP_DESCRIPTOR, NONE, RESERVED};
 use super::kernel;
 use super::process::{self, Asker, Process};
-use super::sysfs::Place;
+use super::sysfs::Destination;
 use super::{Asked, Call, FileId, Kind, Machine};
 use rustix::fs::{open, readlinkat, statat, Access, AtFlags, Mode, OFlags, StatxFlags, CWD};
 use rustix::io::Errno;
@@ -129,7 +129,7 @@ impl Machine {
     }
 
     /// What stands for the device that the call's descriptor means.
-    fn opened(&mut self, call: &Call) -> Option<Place> {
+    fn opened(&mut self, call: &Call) -> Option<Destination> {
         let (file, _) = self.ours(call)?;
         self.sysfs.device(self.files.kind(file)?)
     }
@@ -162,7 +162,7 @@ impl Machine {
         value.map(Answer::Value)
     }
 
-    fn open(&mut self, call: &Call, place: &Place, flags: OFlags) -> Result<Answer, Errno> {
+    fn open(&mut self, call: &Call, place: &Destination, flags: OFlags) -> Result<Answer, Errno> {
         match place.device {
             Some(_) if flags.contains(OFlags::DIRECTORY) => Err(Errno::NOTDIR),
             Some(kind) => {
@@ -288,7 +288,7 @@ fn is_of_gids(path: &CStr) -> bool {
     folder.is_some_and(|folder| folder.ends_with("ports/1/gids"))
 }
 
-fn stat(call: &Call, place: &Place, buffer: u64, flags: AtFlags) -> Result<i64, Errno> {
+fn stat(call: &Call, place: &Destination, buffer: u64, flags: AtFlags) -> Result<i64, Errno> {
     let mut stat = statat(CWD, &*place.real, flags)?;
     if let Some(kind) = place.device {
         let (major, minor) = kind.numbers();
@@ -298,7 +298,7 @@ fn stat(call: &Call, place: &Place, buffer: u64, flags: AtFlags) -> Result<i64, 
     kernel::write_memory(call.thread, buffer, kernel::bytes(&stat)).map(|()| 0)
 }
 
-fn statx(call: &Call, place: &Place, flags: AtFlags, mask: u32, buffer: u64) -> Result<i64, Errno> {
+fn statx(call: &Call, place: &Destination, flags: AtFlags, mask: u32, buffer: u64) -> Result<i64, Errno> {
     let mut stat = rustix::fs::statx(CWD, &*place.real, flags, StatxFlags::from_bits_retain(mask))?;
     if let Some(kind) = place.device {
         stat.stx_mode = (libc::S_IFCHR | 0o666) as u16;
@@ -307,11 +307,11 @@ fn statx(call: &Call, place: &Place, flags: AtFlags, mask: u32, buffer: u64) -> 
     kernel::write_memory(call.thread, buffer, kernel::bytes(&stat)).map(|()| 0)
 }
 
-fn access(place: &Place, mode: u32) -> Result<i64, Errno> {
+fn access(place: &Destination, mode: u32) -> Result<i64, Errno> {
     rustix::fs::accessat(CWD, &*place.real, Access::from_bits_retain(mode), AtFlags::empty()).map(|()| 0)
 }
 
-fn readlink(call: &Call, place: &Place, buffer: u64, size: i32) -> Result<i64, Errno> {
+fn readlink(call: &Call, place: &Destination, buffer: u64, size: i32) -> Result<i64, Errno> {
     let size = usize::try_from(size).ok().filter(|size| *size > 0).ok_or(Errno::INVAL)?;
     let target = readlinkat(CWD, &*place.real, Vec::new())?;
     let target = &target.to_bytes()[..size.min(target.to_bytes().len())];

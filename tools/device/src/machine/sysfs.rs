@@ -34,7 +34,7 @@ const OURS: [&str; 7] = [
 
 /// Where a path leads.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Destination {
     /// The file that stands for it.
     pub real: CString,
     /// It is to look as a device.
@@ -85,7 +85,7 @@ impl Sysfs {
     }
 
     /// What stands for a path; None if the kernel has it.
-    pub fn place(&self, path: &[u8]) -> Option<Place> {
+    pub fn place(&self, path: &[u8]) -> Option<Destination> {
         let path = Path::new(OsStr::from_bytes(path));
         if OURS.iter().any(|ours| path.starts_with(ours)) {
             let path = straight(path);
@@ -97,13 +97,13 @@ impl Sysfs {
     }
 
     /// The file that stands for an open device.
-    pub fn device(&self, kind: Kind) -> Option<Place> {
+    pub fn device(&self, kind: Kind) -> Option<Destination> {
         self.below(&self.root, Path::new(kind.path()), Some(kind))
     }
 
-    fn below(&self, root: &Path, path: &Path, device: Option<Kind>) -> Option<Place> {
+    fn below(&self, root: &Path, path: &Path, device: Option<Kind>) -> Option<Destination> {
         let real = root.join(path.strip_prefix("/").ok()?);
-        Some(Place { real: CString::new(real.into_os_string().into_vec()).ok()?, device })
+        Some(Destination { real: CString::new(real.into_os_string().into_vec()).ok()?, device })
     }
 }
 

@@ -12,7 +12,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
 /// Something that a program said, or its device, or that happened to it.
-pub struct Message {
+pub struct Report {
     pub node: usize,
     /// One of [`kind`](device::node::tap::kind).
     pub kind: u8,
@@ -40,7 +40,7 @@ impl Inbox {
 
     /// What comes next, if it comes in time. What a program prints comes from a stream's name; in all else the first two
     /// bytes say what it is.
-    pub fn next(&mut self, wait: Duration) -> Result<Option<Message>> {
+    pub fn next(&mut self, wait: Duration) -> Result<Option<Report>> {
         // Not by a time-out of the socket, which the kernel rounds up to its own ticks.
         if !wait.is_zero() {
             let time = Timespec::try_from(wait).ok();
@@ -60,7 +60,7 @@ impl Inbox {
             (_, [kind, node, rest @ ..]) => (*kind, *node, rest),
             _ => return Ok(None),
         };
-        Ok(Some(Message { node: node.into(), kind, bytes: bytes.to_vec() }))
+        Ok(Some(Report { node: node.into(), kind, bytes: bytes.to_vec() }))
     }
 
     /// A stream for a program to print to: a socket with a name of its own, by which we know it.

@@ -20,7 +20,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use device::node::tap::{kind, Stepped, Tap};
 use device::strict::Manners;
-use inbox::{Inbox, Message};
+use inbox::{Inbox, Report};
 pub use processes::guard;
 use processes::{memory, Processes};
 use program::Program;
@@ -279,7 +279,7 @@ impl Session<'_> {
     }
 
     /// What comes next, if it comes in time. All that came before is in the run file while we wait.
-    fn hear(&mut self, wait: Duration) -> Result<Option<Message>> {
+    fn hear(&mut self, wait: Duration) -> Result<Option<Report>> {
         let message = self.inbox.next(Duration::ZERO)?;
         if message.is_some() || wait.is_zero() {
             return Ok(message);
@@ -325,7 +325,7 @@ impl Session<'_> {
         });
     }
 
-    fn take(&mut self, Message { node, kind, bytes }: Message) -> Result<()> {
+    fn take(&mut self, Report { node, kind, bytes }: Report) -> Result<()> {
         self.taken += bytes.len() as u64;
         if let Some(program) = self.programs.get_mut(node) {
             program.is_heard = true;

@@ -160,7 +160,7 @@ fn only_in(
 }
 
 /// What comes, in which phase; what is sent, what is told with which status, and the phase after it.
-type Row<'a> = (Kind, Phase, &'a [Kind], &'a [(Told, i32)], Phase);
+type Transition<'a> = (Kind, Phase, &'a [Kind], &'a [(Told, i32)], Phase);
 
 /// Each row of the table of states, and some pairs that mean nothing.
 pub fn rows() -> Result<(), String> {
@@ -170,7 +170,7 @@ pub fn rows() -> Result<(), String> {
     };
     let rejected = [(Told::Rejected, REASON as i32)];
     let over = [(Told::Disconnected, 0)];
-    let rows: [Row; 22] = [
+    let rows: [Transition; 22] = [
         (Rep, ReqSent, &[], &[(Told::ConnectResponse, 0)], RepReceived),
         (Rep, RepReceived, &[], &[], RepReceived),
         (Rep, Established, &[Rtu], &[], Established),

@@ -1,6 +1,6 @@
 //! The responder, when a SEND or WRITE comes: gate by gate (specification, volume 1, 9.7.4 and 9.9.3).
 
-use super::responder::{Message, Responder};
+use super::responder::{Incoming, Responder};
 use super::verdict::Nak;
 use super::{Qp, View};
 use crate::completion::{Completion, Status, WcOpcode};
@@ -29,7 +29,7 @@ impl Responder {
         self.take_resource(packet, qp, receives, ctx)?;
         // Where a WRITE goes, its first packet says.
         let write = (row.operation == Operation::Write).then_some(packet.reth);
-        let before = self.message.unwrap_or(Message { write, arrived: 0 });
+        let before = self.message.unwrap_or(Incoming { write, arrived: 0 });
         match before.write {
             Some(reth) => place_write(reth, before.arrived, ends, packet, qp, ctx)?,
             None => self.place_send(before.arrived, packet, qp, ctx)?,
@@ -38,7 +38,7 @@ impl Responder {
             let key = packet.invalidate;
             ctx.memory.invalidate(key, qp.number).map_err(|refusal| Nak::Invalidate(key, refusal))?;
         }
-        let message = Message { arrived: before.arrived + packet.payload.len() as u32, ..before };
+        let message = Incoming { arrived: before.arrived + packet.payload.len() as u32, ..before };
         self.message = (!ends).then_some(message);
         self.advance(packet.psn.plus(1), ends);
         let is_answered = packet.ack_request && qp.service.is_reliable();
@@ -56,7 +56,7 @@ impl Responder {
     }
 
     /// Where the bytes of a packet went, and how many of the message have come.
-    fn placed(&self, Message { write, arrived }: Message) -> Fact {
+    fn placed(&self, Incoming { write, arrived }: Incoming) -> Fact {
         match (write, &self.receive) {
             (Some(Reth { rkey, length, .. }), _) => Fact::new("written")
                 .with("rkey", format_args!("{rkey:#x}"))
@@ -74,7 +74,7 @@ impl Responder {
     fn check_sequence(&self, operation: Operation, part: Part) -> Result<(), Nak> {
         let begins = matches!(part, Part::First | Part::Only);
         let continues = match self.message {
-            Some(Message { write, .. }) => !begins && write.is_some() == (operation == Operation::Write),
+            Some(Incoming { write, .. }) => !begins && write.is_some() == (operation == Operation::Write),
             None => begins,
         };
         continues.then_some(()).ok_or(Nak::Sequence)

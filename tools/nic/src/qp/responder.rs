@@ -5,7 +5,7 @@
 //! psn, sequence, length, access, resource, memory. The first gate that is shut decides what is answered.
 
 use super::responses::Response;
-use super::verdict::{Fault, Nak};
+use super::verdict::{Blame, Nak};
 use super::{Broken, State, View};
 use crate::completion::Completion;
 use crate::congestion::pace::Pace;
@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 
 /// A message of several packets, as far as it has come.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Message {
+pub(super) struct Incoming {
     /// Where a WRITE goes; None for a SEND.
     pub write: Option<Reth>,
     /// Bytes that have arrived.
@@ -35,7 +35,7 @@ pub(super) struct Responder {
     heard: bool,
     /// A gap, or a missing receive, has been told: once is enough.
     nak_sent: bool,
-    pub(super) message: Option<Message>,
+    pub(super) message: Option<Incoming>,
     /// The receive that a SEND under way is filling.
     pub(super) receive: Option<ReceiveRequest>,
     /// Atomics that were carried out, with what stood there, and what else has an answer of its own: asked for again, they must not be carried out again.
@@ -131,15 +131,15 @@ impl Responder {
         ctx.say(|| Fact::new("refused").with("psn", psn).with("packet", name).refused(nak).with("answer", syndrome));
         self.send_ack(psn, syndrome, qp, ctx)?;
         match fault {
-            Fault::Nobodys => {
+            Blame::Nobodys => {
                 // The packets behind it are on their way; they are dropped without a word.
                 self.nak_sent = true;
                 return Ok(());
             }
-            Fault::Receive(status) => {
+            Blame::Receive(status) => {
                 self.receive.take().iter().for_each(|receive| qp.complete_unfilled(receive, status, ctx));
             }
-            Fault::Peer(event) => ctx.push(Effect::Raise(event)),
+            Blame::Peer(event) => ctx.push(Effect::Raise(event)),
         }
         Err(Broken)
     }

@@ -47,7 +47,7 @@ pub struct Connection {
 
 /// To which connection a packet belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct Membership {
     /// Its number, from 0, in the order in which they began.
     pub connection: usize,
     /// Who sent the packet.
@@ -101,7 +101,7 @@ impl Tracker {
     }
 
     /// Takes note of a packet. None if it belongs to no connection that the capture has.
-    pub fn see(&mut self, packet: &Packet) -> Option<Seen> {
+    pub fn see(&mut self, packet: &Packet) -> Option<Membership> {
         match packet.cm() {
             Some(message) => self.cm(packet, &message),
             None if packet.opcode.operation == Operation::Unknown => None,
@@ -113,7 +113,7 @@ impl Tracker {
         }
     }
 
-    fn cm(&mut self, packet: &Packet, message: &Message) -> Option<Seen> {
+    fn cm(&mut self, packet: &Packet, message: &Message) -> Option<Membership> {
         let (src, dst) = (packet.datagram.src, packet.datagram.dst);
         let local = message.local_id().map(|id| (src, id));
         let own = local.and_then(|id| self.ids.get(&id)).copied();
@@ -148,10 +148,10 @@ impl Tracker {
             }
         }
         let again = !self.messages.insert((src, message.kind, message.transaction_id));
-        Some(Seen { connection, from, psn: None, again, request: None })
+        Some(Membership { connection, from, psn: None, again, request: None })
     }
 
-    fn request(&mut self, packet: &Packet) -> Option<Seen> {
+    fn request(&mut self, packet: &Packet) -> Option<Membership> {
         let (src, service) = (packet.datagram.src, packet.opcode.service);
         let receiver = (packet.datagram.dst, packet.bth.dest_qp);
         let sender = packet.src_qp().map(|qp| (src, qp));
@@ -180,7 +180,7 @@ impl Tracker {
             }
         }
         if !service.is_connected() {
-            return Some(Seen { connection, from, psn: None, again: false, request: None });
+            return Some(Membership { connection, from, psn: None, again: false, request: None });
         }
         let Connection { numbers, requests, .. } = &mut self.connections[connection];
         let numbers = &mut numbers[from as usize];
@@ -188,10 +188,10 @@ impl Tracker {
         let psn = numbers.count(packet.bth.psn)?;
         let again = is_again(&mut numbers.newest, psn);
         let request = requests[from as usize].see(psn, packet.opcode, again);
-        Some(Seen { connection, from, psn: Some(psn), again, request })
+        Some(Membership { connection, from, psn: Some(psn), again, request })
     }
 
-    fn response(&mut self, packet: &Packet) -> Option<Seen> {
+    fn response(&mut self, packet: &Packet) -> Option<Membership> {
         let requester = (packet.datagram.dst, packet.bth.dest_qp);
         let known = self.owners.get(&requester).copied();
         let (connection, to) = known.or_else(|| self.requester(packet.datagram.src, requester, packet.bth.psn))?;
@@ -202,13 +202,13 @@ impl Tracker {
         let refuses = packet.aeth().is_some_and(|aeth| !matches!(aeth.verdict(), Syndrome::Ack { .. }));
         let again = !refuses && is_again(&mut numbers.answered, psn);
         let request = requests[to as usize].at(psn);
-        Some(Seen { connection, from: to.other(), psn: Some(psn), again, request })
+        Some(Membership { connection, from: to.other(), psn: Some(psn), again, request })
     }
 
     /// A congestion notification names its receiver's queue pair.
-    fn notification(&self, packet: &Packet) -> Option<Seen> {
+    fn notification(&self, packet: &Packet) -> Option<Membership> {
         let &(connection, to) = self.owners.get(&(packet.datagram.dst, packet.bth.dest_qp))?;
-        Some(Seen { connection, from: to.other(), psn: None, again: false, request: None })
+        Some(Membership { connection, from: to.other(), psn: None, again: false, request: None })
     }
 
     fn add(&mut self, ips: [IpAddr; 2], service: Service, request: Option<u64>, roles: Roles) -> usize {

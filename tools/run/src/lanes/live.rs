@@ -1,6 +1,6 @@
 //! The lanes on standard output, while a run goes on.
 
-use super::told::Told;
+use super::told::Teller;
 use super::{Lanes, Style};
 use crate::file::Event;
 use crate::story::Story;
@@ -26,7 +26,7 @@ enum View<'s> {
     /// Every event.
     All(Box<Lanes>),
     /// The story, of which a part stands open.
-    Story(Box<Told<'s>>),
+    Story(Box<Teller<'s>>),
 }
 
 impl<'s> Live<'s> {
@@ -37,7 +37,7 @@ impl<'s> Live<'s> {
         let view = match story {
             _ if is_silent => View::Silent,
             None => View::All(Box::new(lanes)),
-            Some(story) => View::Story(Box::new(Told::new(lanes, story))),
+            Some(story) => View::Story(Box::new(Teller::new(lanes, story))),
         };
         Live { view, heading, notice: Some(Notice::default()), shown: Instant::now() }
     }

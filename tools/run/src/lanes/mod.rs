@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
-use told::Told;
+use told::Teller;
 
 /// So many nodes have a place in the lanes: the lab has ten. Packets of others have their addresses.
 const MOST_NODES: usize = 64;
@@ -64,7 +64,7 @@ pub fn text(run: &[u8], style: Style, part: RangeInclusive<u64>) -> Result<Strin
 /// A run told as its story: its steps, of which what the lesson adds stands open, and what the programs say.
 pub fn story(run: &[u8], story: &Story, style: Style) -> Result<String, Error> {
     let nodes = begin(run)?.nodes;
-    let mut told = Told::new(Lanes::new(&nodes, style), story);
+    let mut told = Teller::new(Lanes::new(&nodes, style), story);
     let (mut text, mut reader) = (told.lanes.heading(), Reader::new(run)?);
     while let Some(event) = reader.event()? {
         text += &told.event(&event);

@@ -40,7 +40,7 @@ fn is_killed(line: &Line) -> bool {
 
 /// Tells a run, event by event.
 #[derive(Debug)]
-pub(super) struct Told<'s> {
+pub(super) struct Teller<'s> {
     pub(super) lanes: Lanes,
     story: &'s Story,
     follow: Follow<'s>,
@@ -61,10 +61,10 @@ pub(super) struct Told<'s> {
     switched: HashSet<(String, String)>,
 }
 
-impl<'s> Told<'s> {
-    pub(super) fn new(lanes: Lanes, story: &'s Story) -> Told<'s> {
+impl<'s> Teller<'s> {
+    pub(super) fn new(lanes: Lanes, story: &'s Story) -> Teller<'s> {
         let (follow, steps) = (story.follow(), vec![(false, 0); story.steps.len()]);
-        Told {
+        Teller {
             lanes,
             story,
             follow,

@@ -1,6 +1,6 @@
 //! A run over time: how much waits in a switch, at which rate data goes on to a node, who is paused, what is marked and lost.
 //!
-//! [`Seen`] gathers it from a run file, event by event. [`Seen::text`] draws it for a terminal, [`Seen::picture`] as SVG. Both
+//! [`Plotted`] gathers it from a run file, event by event. [`Plotted::text`] draws it for a terminal, [`Plotted::picture`] as SVG. Both
 //! divide the time into so many parts as they have columns: so a picture is as large after a second as after an hour.
 //!
 //! | | |
@@ -48,7 +48,7 @@ struct Cut {
 /// What is drawn: rows over a time that begins at 0, in nanoseconds, and from which the cuts are gone.
 #[derive(Debug)]
 struct Drawn {
-    rows: Vec<Row>,
+    rows: Vec<Series>,
     length: u64,
     /// Where each is in the drawn time, in order.
     cuts: Vec<Cut>,
@@ -63,7 +63,7 @@ impl Drawn {
 
 /// What of a run changes over time. Times are nanoseconds since 1970.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub struct Plotted {
     /// The first event, and the last one that can be drawn.
     span: Option<(u64, u64)>,
     is_drawn: bool,
@@ -83,7 +83,7 @@ pub struct Seen {
 
 /// One thing that changes over time, by parts of the time.
 #[derive(Clone, Debug, PartialEq)]
-struct Row {
+struct Series {
     kind: Kind,
     /// Of which port, flow or node.
     name: String,
@@ -106,7 +106,7 @@ enum Kind {
     Lost,
 }
 
-impl Row {
+impl Series {
     /// What it is called.
     fn title(&self) -> String {
         let kind = match self.kind {
@@ -139,8 +139,8 @@ impl Row {
 ///
 /// # Errors
 /// The file is damaged; or nothing in it can be drawn.
-pub fn read<R: Read>(reader: &mut Reader<R>) -> (Seen, Result<(), Error>) {
-    let mut seen = Seen::default();
+pub fn read<R: Read>(reader: &mut Reader<R>) -> (Plotted, Result<(), Error>) {
+    let mut seen = Plotted::default();
     loop {
         match reader.event() {
             Ok(Some(event)) => seen.event(&event),
@@ -153,7 +153,7 @@ pub fn read<R: Read>(reader: &mut Reader<R>) -> (Seen, Result<(), Error>) {
 
 const NOTHING: &str = "there is nothing to plot: no packet with data, and no line of a switch";
 
-impl Seen {
+impl Plotted {
     /// Whether there is nothing to draw.
     pub fn is_empty(&self) -> bool {
         !self.is_drawn
@@ -239,7 +239,7 @@ impl Seen {
     }
 
     /// The same without its long rests: times in which nothing waited, nobody was paused, and nothing was sent.
-    fn without_rests(&self) -> (Seen, Vec<Cut>) {
+    fn without_rests(&self) -> (Plotted, Vec<Cut>) {
         let cuts = self.rests();
         let moved = |time: u64| {
             let before = cuts.iter().filter(|cut| cut.begin + cut.length <= time);
@@ -287,21 +287,21 @@ impl Seen {
     }
 
     /// All that is drawn, in this order, and in so many parts of the time at most.
-    fn rows(&self, most: usize) -> Vec<Row> {
+    fn rows(&self, most: usize) -> Vec<Series> {
         let parts = &Parts::new(self.span(), most);
         let queues = self.queues.iter().map(|(port, steps)| {
             let values = steps.highest(parts);
             let sum = values.iter().copied().fold(0.0, f64::max);
-            Row { kind: Kind::Queue, name: port.clone(), values, sum }
+            Series { kind: Kind::Queue, name: port.clone(), values, sum }
         });
         let pauses = self.pauses.iter().map(|(node, (steps, _))| {
             let values = steps.means(parts);
             let sum = values.iter().sum::<f64>() / values.len().max(1) as f64;
-            Row { kind: Kind::Paused, name: node.clone(), values, sum }
+            Series { kind: Kind::Paused, name: node.clone(), values, sum }
         });
         let packets = [(Kind::Marked, &self.marked), (Kind::Lost, &self.lost)].map(|(kind, times)| {
             let values = parts.sums(times.iter().map(|time| (*time, 1)));
-            Row { kind, name: String::new(), values, sum: times.len() as f64 }
+            Series { kind, name: String::new(), values, sum: times.len() as f64 }
         });
         // Acknowledgements wait, too, but few bytes; and a word of the receiver is no flow beside data.
         let mut rows = large(queues, 0.02);
@@ -321,7 +321,7 @@ impl Seen {
     }
 
     /// A flow is named after its sender, and where it goes if not all go there.
-    fn rates(&self, parts: &Parts) -> Vec<Row> {
+    fn rates(&self, parts: &Parts) -> Vec<Series> {
         let sums = self.flows.values().map(|frames| frames.iter().map(|(_, bytes)| *bytes as f64).sum::<f64>());
         let most = sums.fold(0.0, f64::max);
         let mut to_all: Vec<IpAddr> = Vec::new();
@@ -333,7 +333,7 @@ impl Seen {
             }
             to_all.push(*to);
             let values = parts.rates(frames.iter().copied());
-            rows.push(Row { kind: Kind::Rate, name: from.clone(), values, sum });
+            rows.push(Series { kind: Kind::Rate, name: from.clone(), values, sum });
         }
         if to_all.windows(2).any(|pair| pair[0] != pair[1]) {
             let name = |to: &IpAddr| self.names.get(to).cloned().unwrap_or_else(|| to.to_string());
@@ -344,8 +344,8 @@ impl Seen {
 }
 
 /// Those that are not small beside the largest: as large as this share of it.
-fn large(rows: impl Iterator<Item = Row>, share: f64) -> Vec<Row> {
-    let mut rows: Vec<Row> = rows.collect();
+fn large(rows: impl Iterator<Item = Series>, share: f64) -> Vec<Series> {
+    let mut rows: Vec<Series> = rows.collect();
     let most = rows.iter().map(|row| row.sum).fold(0.0, f64::max);
     rows.retain(|row| row.sum > 0.0 && row.sum >= most * share);
     rows

@@ -1,7 +1,7 @@
 //! As a picture: panels below each other over one axis of time. It is read at half its size, too: as wide as a telephone.
 
 use super::units::{self, Unit};
-use super::{Cut, Kind, Row, Seen};
+use super::{Cut, Kind, Plotted, Series};
 use crate::picture::{self, text};
 
 /// Pixels: the picture's width; where the axis of time begins and ends; the height of a line of text, of a panel, of a flow's
@@ -54,14 +54,15 @@ pub struct Panel {
     pub levels: Vec<(String, f64)>,
 }
 
-impl Seen {
+impl Plotted {
     /// It as a picture in SVG, and what that shows in words.
     #[must_use]
     pub fn picture(&self) -> (String, String) {
         let drawn = self.drawn(COLUMNS);
         let words = describe(&drawn.rows, drawn.whole());
         let time = Time { length: drawn.length, cuts: drawn.cuts };
-        let (queues, strips): (Vec<Row>, Vec<Row>) = drawn.rows.into_iter().partition(|row| row.kind == Kind::Queue);
+        let (queues, strips): (Vec<Series>, Vec<Series>) =
+            drawn.rows.into_iter().partition(|row| row.kind == Kind::Queue);
         let curves =
             queues.into_iter().zip(0..).map(|(row, at)| Curve { name: row.name, values: row.values, look: (at, at) });
         let title = "What waits in the switch, by where it goes".to_owned();
@@ -98,13 +99,13 @@ impl Time {
 }
 
 /// All of it in words, for somebody who cannot see it.
-fn describe(rows: &[Row], length: u64) -> String {
-    let told: Vec<String> = rows.iter().map(Row::told).collect();
+fn describe(rows: &[Series], length: u64) -> String {
+    let told: Vec<String> = rows.iter().map(Series::told).collect();
     let length = length as f64;
     format!("{} of a run, over which are drawn: {}", units::with(length, units::time(length)), told.join("; "))
 }
 
-fn picture(title: &str, words: &str, time: &Time, panels: &[Panel], strips: &[Row]) -> String {
+fn picture(title: &str, words: &str, time: &Time, panels: &[Panel], strips: &[Series]) -> String {
     let (mut body, mut y) = (String::new(), 8);
     for panel in panels {
         y += lines(&mut body, panel, y) + 14;
@@ -186,7 +187,7 @@ fn look((color, broken): (usize, usize)) -> String {
 
 /// Draws a strip from `y` on: its words, and bars as high as a rate beside the fastest one, as the share of the time, or as a number
 /// beside the largest one. Gives its height.
-fn area(svg: &mut String, row: &Row, fastest: f64, y: usize) -> usize {
+fn area(svg: &mut String, row: &Series, fastest: f64, y: usize) -> usize {
     let most = row.values.iter().copied().fold(1.0, f64::max);
     let (top, class, high) = match row.kind {
         Kind::Rate | Kind::Queue => (fastest, "rate", FLOW),

@@ -23,21 +23,21 @@ fn write(from: u8, to: u8, is_marked: bool) -> Vec<u8> {
     frame
 }
 
-fn sends(seen: &mut Seen, time_ns: u64, node: &str, data: &[u8], comment: Option<&str>) {
+fn sends(seen: &mut Plotted, time_ns: u64, node: &str, data: &[u8], comment: Option<&str>) {
     let (link, length) = (LinkType::ETHERNET, data.len());
     let record = Record { number: 1, node: Some(node), time_ns: Some(time_ns), link, data, length, comment };
     seen.event(&Event::Packet(Lookout::default().see(record)));
 }
 
-fn tells(seen: &mut Seen, time_ns: u64, port: &str, what: What) {
+fn tells(seen: &mut Plotted, time_ns: u64, port: &str, what: What) {
     let event = switch::Event { port: port.into(), what };
     let line = Line { time_us: time_ns / 1000, ..Line::of_lab(event.act(), &event.to_string()) };
     seen.event(&Event::Line(line));
 }
 
 /// 48 ms, as there are columns: one sends all the time, the other in the second half; that is paused in the first half of it.
-fn run() -> Seen {
-    let mut seen = Seen::default();
+fn run() -> Plotted {
+    let mut seen = Plotted::default();
     let wire = "delay 1st ACK by 1 s; link 1 Gbit/s 5 us; queue 96 KB; ecn 8..32 KB";
     seen.event(&Event::Line(Line::of_lab(Line::WIRE, wire)));
     sends(&mut seen, 0, "server", &write(1, 9, false), Some("lab: dropped: it is lost"));
@@ -106,7 +106,7 @@ fn a_picture_says_the_same_in_words() {
 
 #[test]
 fn pauses_of_several_priorities_are_one_until_all_have_ended() {
-    let mut seen = Seen::default();
+    let mut seen = Plotted::default();
     let acts = [What::Pause(0), What::Pause(3), What::Resume(0), What::Resume(3), What::Queue(1)];
     acts.into_iter().zip(0..).for_each(|(what, ms)| tells(&mut seen, ms * MS, "client", what));
     let (steps, _) = &seen.pauses["client"];
@@ -117,7 +117,7 @@ fn pauses_of_several_priorities_are_one_until_all_have_ended() {
 #[test]
 fn drawings_are_bounded() {
     let size = |events: u64| {
-        let mut seen = Seen::default();
+        let mut seen = Plotted::default();
         for event in 0..events {
             let (node, time) = (event % 20, event * 100 * MS / events);
             let name = format!("a-client-with-a-long-name-{node}");
@@ -135,7 +135,7 @@ fn drawings_are_bounded() {
 
 #[test]
 fn times_may_be_anything_and_names_too_many() {
-    let mut seen = Seen::default();
+    let mut seen = Plotted::default();
     assert!(seen.is_empty() && seen.text().is_empty());
     for (number, time) in [u64::MAX, 0, 7, u64::MAX / 2, 1].into_iter().cycle().take(1000).enumerate() {
         sends(&mut seen, time, &number.to_string(), &write((number % 200) as u8, 1, false), None);
@@ -159,7 +159,7 @@ fn a_capture_without_data_is_no_plot() {
 #[test]
 fn a_long_rest_is_cut_out_and_told() {
     let bursts = |between: Option<What>| {
-        let mut seen = Seen::default();
+        let mut seen = Plotted::default();
         for burst in [0, 99] {
             (0..10)
                 .for_each(|tenth| sends(&mut seen, burst * MS + tenth * MS / 10, "client", &write(2, 1, false), None));

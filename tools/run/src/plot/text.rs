@@ -1,6 +1,6 @@
 //! For a terminal: 80 columns, 14 lines at most, and no colors.
 
-use super::{units, Kind, Row, Seen};
+use super::{units, Kind, Plotted, Series};
 
 /// Columns of the names, and of the time.
 const NAME: usize = 16;
@@ -15,7 +15,7 @@ const GAPS: &str = "lost: each packet that was dropped; `wire explain` counts th
 /// From an eighth of a line to all of it.
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-impl Seen {
+impl Plotted {
     /// It as text, each line ended by a newline; nothing if there is nothing to draw.
     #[must_use]
     pub fn text(&self) -> String {
@@ -42,7 +42,7 @@ impl Seen {
             units::with(fastest, units::rate(fastest))
         );
         for (kind, most) in MOST {
-            let mut of_kind: Vec<&Row> = rows.iter().filter(|row| row.kind == kind).collect();
+            let mut of_kind: Vec<&Series> = rows.iter().filter(|row| row.kind == kind).collect();
             // The largest ones, in the order of their names.
             while of_kind.len() > most {
                 let least = (0..of_kind.len()).min_by(|a, b| of_kind[*a].sum.total_cmp(&of_kind[*b].sum));
@@ -61,7 +61,7 @@ impl Seen {
 }
 
 /// A row in so many lines.
-fn draw(text: &mut String, row: &Row, top: f64, lines: usize) {
+fn draw(text: &mut String, row: &Series, top: f64, lines: usize) {
     let (name, said) = (row.title(), row.said());
     for line in (0..lines).rev() {
         let (name, said) = if line + 1 == lines { (cut(&name), said.as_str()) } else { Default::default() };

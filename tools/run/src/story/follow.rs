@@ -11,7 +11,7 @@ use super::{Side, Step, Story};
 use crate::sighting::Sighting;
 use roce::opcode::Service;
 use roce::packet::Packet;
-use roce::track::Seen;
+use roce::track::Membership;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::net::IpAddr;
@@ -74,7 +74,7 @@ impl<'s> Follow<'s> {
     }
 
     /// What follows the story by itself.
-    fn group(&self, seen: Seen) -> usize {
+    fn group(&self, seen: Membership) -> usize {
         if self.story.has_no_cm() {
             0
         } else {
@@ -84,7 +84,7 @@ impl<'s> Follow<'s> {
 
     /// Who sent a packet: one end of its connection, or, if it is of none, whose machine that is. None before the first
     /// ConnectRequest.
-    fn side(&self, packet: &Packet, seen: Option<Seen>) -> Option<Side> {
+    fn side(&self, packet: &Packet, seen: Option<Membership>) -> Option<Side> {
         let known = seen.filter(|seen| self.connections.contains_key(&self.group(*seen))).map(|seen| seen.from);
         known.or_else(|| {
             let side = if self.clients.contains(&packet.datagram.src) { Side::Client } else { Side::Server };
@@ -115,7 +115,7 @@ impl<'s> Follow<'s> {
         found.ok_or_else(|| "no notification of this side".into())
     }
 
-    fn rc_step(&mut self, packet: &Packet, side: Side, seen: Option<Seen>) -> Result<&'s Step, String> {
+    fn rc_step(&mut self, packet: &Packet, side: Side, seen: Option<Membership>) -> Result<&'s Step, String> {
         if packet.opcode.service != Service::Rc {
             return Err("a packet of a reliable connection".into());
         }

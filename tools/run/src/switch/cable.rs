@@ -1,27 +1,27 @@
 //! One direction of a cable: the queues in front of it, and what its other end has counted.
 
-use super::frame::{Frame, PRIORITIES};
+use super::frame::{Carried, PRIORITIES};
 use std::collections::VecDeque;
 use std::time::Duration;
 
 /// An end of a cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum CableEnd {
     Node(usize),
     Switch(usize),
 }
 
 #[derive(Debug)]
 pub struct Cable {
-    pub from: Place,
-    pub to: Place,
+    pub from: CableEnd,
+    pub to: CableEnd,
     /// What waits, by its priority.
-    queues: [VecDeque<Frame>; PRIORITIES],
+    queues: [VecDeque<Carried>; PRIORITIES],
     /// How many bytes wait, or are being sent, by their priority.
     pub bytes: [u64; PRIORITIES],
     /// Frames of the link itself, which go first, and know no pause.
-    control: VecDeque<Frame>,
-    sending: Option<Frame>,
+    control: VecDeque<Carried>,
+    sending: Option<Carried>,
     /// Until when nothing is sent of a priority.
     pub paused: [Duration; PRIORITIES],
     /// Bytes that have come by this cable and are still in the switch at its end.
@@ -35,12 +35,12 @@ pub struct Cable {
 
 /// All cables of so many nodes, and of so many switches if these form a ring.
 pub fn laid(nodes: usize, ring: usize) -> Vec<Cable> {
-    let (node, switch) = (Place::Node, |number| Place::Switch(number % ring.max(1)));
+    let (node, switch) = (CableEnd::Node, |number| CableEnd::Switch(number % ring.max(1)));
     let of_nodes = (0..nodes).flat_map(|number| pair(node(number), switch(number)));
     of_nodes.chain((0..ring).flat_map(|number| pair(switch(number), switch(number + 1)))).collect()
 }
 
-fn pair(one: Place, other: Place) -> [Cable; 2] {
+fn pair(one: CableEnd, other: CableEnd) -> [Cable; 2] {
     [Cable::new(one, other), Cable::new(other, one)]
 }
 
@@ -63,7 +63,7 @@ pub fn back(cable: usize) -> usize {
 }
 
 impl Cable {
-    fn new(from: Place, to: Place) -> Cable {
+    fn new(from: CableEnd, to: CableEnd) -> Cable {
         Cable {
             from,
             to,
@@ -79,7 +79,7 @@ impl Cable {
         }
     }
 
-    pub fn push(&mut self, frame: Frame) {
+    pub fn push(&mut self, frame: Carried) {
         if frame.is_control() {
             self.control.push_back(frame);
             return;
@@ -103,11 +103,11 @@ impl Cable {
     }
 
     pub fn sends_control(&self) -> bool {
-        self.sending.as_ref().is_some_and(Frame::is_control)
+        self.sending.as_ref().is_some_and(Carried::is_control)
     }
 
     /// The frame that was being sent is on the cable.
-    pub fn finish(&mut self) -> Option<Frame> {
+    pub fn finish(&mut self) -> Option<Carried> {
         let sent = self.sending.take()?;
         if !sent.is_control() {
             self.bytes[sent.priority()] -= sent.length();

@@ -15,7 +15,7 @@ const ECN: u8 = 3;
 
 /// A frame on its way.
 #[derive(Clone, Debug)]
-pub struct Frame {
+pub struct Carried {
     /// The node that has sent it. A frame of the link itself has none, and this number is of no meaning.
     pub from: usize,
     /// None for all.
@@ -29,11 +29,11 @@ pub struct Frame {
     is_control: bool,
 }
 
-impl Frame {
-    pub fn new(from: usize, to: Option<usize>, bytes: Vec<u8>) -> Frame {
+impl Carried {
+    pub fn new(from: usize, to: Option<usize>, bytes: Vec<u8>) -> Carried {
         let class = class(&bytes);
         let is_control = roce::pause::Frame::decode(&bytes).is_some();
-        Frame { from, to, bytes, came_by: None, marked: None, class, is_control }
+        Carried { from, to, bytes, came_by: None, marked: None, class, is_control }
     }
 
     /// It is about the link: it goes no further than to its end.

@@ -31,8 +31,8 @@ pub use lot::Lot;
 pub use parse::{settings, split};
 
 use anyhow::Result;
-use cable::{Cable, Place};
-use frame::Frame;
+use cable::{Cable, CableEnd};
+use frame::Carried;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -142,9 +142,9 @@ enum Happening {
     /// The last bit of a frame is on the cable.
     Sent(usize),
     /// It is at the other end.
-    Arrives(usize, Frame),
+    Arrives(usize, Carried),
     /// It has come through the switch, to the port of this cable.
-    Queues(usize, Frame),
+    Queues(usize, Carried),
     /// A pause that this cable's end was told may be over.
     Wakes(usize),
     /// Whoever sends on this cable is told again to pause.
@@ -179,7 +179,7 @@ impl Switch {
     /// A node hands a frame to its cable, for another node, or for all. There it waits for its turn.
     pub fn send(&mut self, now: Duration, from: usize, to: Option<usize>, frame: Vec<u8>) {
         let cable = cable::from_node(from);
-        self.cables[cable].push(Frame::new(from, to, frame));
+        self.cables[cable].push(Carried::new(from, to, frame));
         self.start(now, cable);
     }
 
@@ -239,19 +239,19 @@ impl Switch {
         self.start(now, cable);
     }
 
-    fn arrives(&mut self, now: Duration, cable: usize, frame: Frame) {
+    fn arrives(&mut self, now: Duration, cable: usize, frame: Carried) {
         if let Some(pause) = roce::pause::Frame::decode(&frame.bytes) {
             self.obey(now, cable, pause);
         }
         match self.cables[cable].to {
-            Place::Node(to) => self.out.push((now, Out::Deliver { to, frame: frame.bytes })),
-            Place::Switch(_) if frame.is_control() => {}
-            Place::Switch(here) => self.comes_in(now, here, frame),
+            CableEnd::Node(to) => self.out.push((now, Out::Deliver { to, frame: frame.bytes })),
+            CableEnd::Switch(_) if frame.is_control() => {}
+            CableEnd::Switch(here) => self.comes_in(now, here, frame),
         }
     }
 
     /// A frame has come into a switch: it goes to the port of its node, or round the ring.
-    fn comes_in(&mut self, now: Duration, here: usize, frame: Frame) {
+    fn comes_in(&mut self, now: Duration, here: usize, frame: Carried) {
         // One for all is recorded where it comes in, one for a node where it leaves the last switch.
         if frame.to.is_none() && here == frame.from % self.settings.ring.max(1) {
             self.out.push((now, Out::Passed { from: Some(frame.from), frame: frame.bytes.clone(), comment: None }));
@@ -265,7 +265,7 @@ impl Switch {
     }
 
     /// The cables on which a frame goes on from this switch.
-    fn ports(&self, here: usize, frame: &Frame) -> Vec<usize> {
+    fn ports(&self, here: usize, frame: &Carried) -> Vec<usize> {
         let switches = self.settings.ring.max(1);
         let is_here = |node: usize| node % switches == here;
         let next = || cable::to_next(self.names.len(), here);

@@ -3,7 +3,7 @@
 //! frames come in: so a neighbour is told to pause all that it sends, wherever that goes to.
 
 use super::cable::back;
-use super::frame::{Frame, PRIORITIES};
+use super::frame::{Carried, PRIORITIES};
 use super::{Event, Happening, Out, Switch, What};
 use roce::pause;
 use std::time::Duration;
@@ -15,7 +15,7 @@ const ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 0];
 
 impl Switch {
     /// A frame that came by a cable waits in this switch from now on.
-    pub(super) fn comes_to_wait(&mut self, now: Duration, frame: &Frame) {
+    pub(super) fn comes_to_wait(&mut self, now: Duration, frame: &Carried) {
         let (Some(cable), priority) = (frame.came_by, frame.priority()) else { return };
         self.cables[cable].stored[priority] += frame.length();
         let Some(pfc) = self.settings.pfc else { return };
@@ -27,7 +27,7 @@ impl Switch {
     }
 
     /// A frame has left a port. If it came by a cable, it waits no more.
-    pub(super) fn leaves(&mut self, now: Duration, frame: &Frame) {
+    pub(super) fn leaves(&mut self, now: Duration, frame: &Carried) {
         let (Some(cable), priority) = (frame.came_by, frame.priority()) else { return };
         self.cables[cable].stored[priority] -= frame.length();
         let Some(pfc) = self.settings.pfc else { return };
@@ -51,7 +51,7 @@ impl Switch {
     fn say(&mut self, now: Duration, cable: usize, priority: u8, quanta: u16) {
         let bytes = pause::Frame::about(priority, quanta).encode(ADDRESS).to_vec();
         self.out.push((now, Out::Passed { from: None, frame: bytes.clone(), comment: None }));
-        self.cables[back(cable)].push(Frame::new(0, None, bytes));
+        self.cables[back(cable)].push(Carried::new(0, None, bytes));
         self.start(now, back(cable));
         if quanta > 0 {
             self.cables[cable].told[usize::from(priority)] = Some(now);

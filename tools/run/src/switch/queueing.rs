@@ -1,14 +1,14 @@
 //! What becomes of a frame at a port: it waits, it is marked, it is lost. And how much waits there.
 
-use super::cable::Place;
+use super::cable::CableEnd;
 use super::event::{DROPPED, MARKED};
-use super::frame::Frame;
+use super::frame::Carried;
 use super::{Ecn, Event, Happening, Out, Switch, What, LOOK};
 use std::time::Duration;
 
 impl Switch {
     /// A frame comes to the port of a cable.
-    pub(super) fn queues(&mut self, now: Duration, cable: usize, mut frame: Frame) {
+    pub(super) fn queues(&mut self, now: Duration, cable: usize, mut frame: Carried) {
         let waiting = self.cables[cable].bytes[frame.priority()];
         if let Some(why) = self.why_lost(cable, &frame, waiting) {
             let (port, comment) = (self.name(self.cables[cable].to), Some(format!("lab: {DROPPED}: {why}")));
@@ -22,8 +22,8 @@ impl Switch {
                 Some(format!("lab: {MARKED}: {waiting} bytes wait for {}", self.name(self.cables[cable].to)));
         }
         let is_last = match self.cables[cable].to {
-            Place::Node(node) => frame.to == Some(node),
-            Place::Switch(_) => false,
+            CableEnd::Node(node) => frame.to == Some(node),
+            CableEnd::Switch(_) => false,
         };
         if is_last {
             let (bytes, comment) = (frame.bytes.clone(), frame.marked.take());
@@ -36,9 +36,9 @@ impl Switch {
     }
 
     /// Why a frame is lost at a port where so much waits of its priority, if it is.
-    fn why_lost(&mut self, cable: usize, frame: &Frame, waiting: u64) -> Option<String> {
+    fn why_lost(&mut self, cable: usize, frame: &Carried, waiting: u64) -> Option<String> {
         let (lose, room) = (self.settings.lose, self.settings.room);
-        if lose > 0 && matches!(self.cables[cable].to, Place::Node(_)) && self.lot.draw() * (lose as f64) < 1.0 {
+        if lose > 0 && matches!(self.cables[cable].to, CableEnd::Node(_)) && self.lot.draw() * (lose as f64) < 1.0 {
             return Some("lost by lot".to_owned());
         }
         let (taken, of) = match self.settings.pfc {
@@ -53,7 +53,7 @@ impl Switch {
     /// What waits for a cable has changed: it will be told how much it is.
     pub(super) fn watch(&mut self, now: Duration, cable: usize) {
         // What a node has not sent yet is its own affair.
-        let is_port = matches!(self.cables[cable].from, Place::Switch(_));
+        let is_port = matches!(self.cables[cable].from, CableEnd::Switch(_));
         if is_port && !std::mem::replace(&mut self.cables[cable].is_watched, true) {
             self.at(now + LOOK, Happening::Looks(cable));
         }
@@ -71,10 +71,10 @@ impl Switch {
     }
 
     /// What an end of a cable is called.
-    pub(super) fn name(&self, place: Place) -> String {
+    pub(super) fn name(&self, place: CableEnd) -> String {
         match place {
-            Place::Node(node) => self.names[node].clone(),
-            Place::Switch(switch) => format!("switch {}", switch + 1),
+            CableEnd::Node(node) => self.names[node].clone(),
+            CableEnd::Switch(switch) => format!("switch {}", switch + 1),
         }
     }
 }

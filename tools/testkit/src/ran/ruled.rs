@@ -7,7 +7,7 @@ use run::file::{Event, Line};
 
 /// A packet of the run file.
 #[derive(Debug, Clone)]
-pub struct Sent {
+pub struct RuledPacket {
     pub number: u64,
     pub from: String,
     pub name: &'static str,
@@ -19,7 +19,7 @@ pub struct Sent {
 /// The run, its packets, and what is said about its rules.
 pub struct Ruled<T> {
     pub check: Check<T>,
-    pub packets: Vec<Sent>,
+    pub packets: Vec<RuledPacket>,
     pub lines: Vec<Line>,
 }
 
@@ -33,14 +33,14 @@ impl<T> Ruled<T> {
                 if let Frame::Roce(packet) = Frame::ethernet(record.data) {
                     let comment = record.comment.unwrap_or_default().to_owned();
                     let (from, name, psn) = (record.node.unwrap().to_owned(), packet.name(), packet.bth.psn);
-                    packets.push(Sent { number: record.number, from, name, psn, icrc: packet.icrc(), comment });
+                    packets.push(RuledPacket { number: record.number, from, name, psn, icrc: packet.icrc(), comment });
                 }
             }
         });
         Self { check, packets, lines }
     }
 
-    pub fn named(&self, from: &str, name: &str) -> Vec<&Sent> {
+    pub fn named(&self, from: &str, name: &str) -> Vec<&RuledPacket> {
         self.packets.iter().filter(|packet| packet.from == from && packet.name == name).collect()
     }
 
@@ -55,7 +55,7 @@ impl<T> Ruled<T> {
 
     /// What was done is said just behind the packet.
     #[track_caller]
-    pub fn says(&self, places: &[(&Sent, &str)]) {
+    pub fn says(&self, places: &[(&RuledPacket, &str)]) {
         let said: Vec<(u64, &str)> = self.lines.iter().map(|line| (line.number, line.text.as_str())).collect();
         let expected: Vec<(u64, &str)> = places.iter().map(|(sent, text)| (sent.number + 1, *text)).collect();
         assert_eq!(said, expected);

@@ -6,7 +6,7 @@ use roce::cm::Kind;
 use roce::icrc::Icrc;
 use roce::opcode::Operation;
 use roce::packet::{Frame, Packet};
-use roce::track::Seen;
+use roce::track::Membership;
 use roce::Others;
 use run::capture::{Error, Reader};
 use std::collections::BTreeSet;
@@ -77,7 +77,7 @@ impl Capture {
         Ok(capture)
     }
 
-    fn packet(&mut self, recorded: &Recorded, seen: Option<Seen>) {
+    fn packet(&mut self, recorded: &Recorded, seen: Option<Membership>) {
         let packet = recorded.packet;
         self.packets += 1;
         self.senders.insert(packet.datagram.src);

@@ -6,12 +6,12 @@ use super::request::Request;
 use super::stream::Stream;
 use roce::cm::{self, req, Kind, Message};
 use roce::opcode::Operation;
-use roce::track::{Seen, Side};
+use roce::track::{Membership, Side};
 use std::net::IpAddr;
 
 /// One CM message of a connection.
 #[derive(Debug)]
-pub(super) struct Step {
+pub(super) struct CmStep {
     pub from: Side,
     pub kind: Kind,
     pub frame: u64,
@@ -22,7 +22,7 @@ pub(super) struct Step {
     body: Vec<u8>,
 }
 
-impl Step {
+impl CmStep {
     pub(super) fn message(&self) -> Message<'_> {
         Message { kind: self.kind, transaction_id: 0, body: &self.body }
     }
@@ -32,7 +32,7 @@ impl Step {
 #[derive(Debug, Default)]
 pub(super) struct Conversation {
     /// The CM's messages, each kind once.
-    pub dialogue: Vec<Step>,
+    pub dialogue: Vec<CmStep>,
     /// The requests that the client sends, and those that the server sends.
     pub streams: [Stream; 2],
     /// The addresses of the client and the server.
@@ -48,12 +48,12 @@ impl Conversation {
     }
 
     /// The first message of a kind.
-    pub(super) fn step(&self, kind: Kind) -> Option<&Step> {
+    pub(super) fn step(&self, kind: Kind) -> Option<&CmStep> {
         self.dialogue.iter().find(|step| step.kind == kind)
     }
 
     /// The REQ or SIDR_REQ, if the capture has its beginning.
-    pub(super) fn request(&self) -> Option<&Step> {
+    pub(super) fn request(&self) -> Option<&CmStep> {
         self.dialogue.iter().find(|step| step.kind.begins())
     }
 
@@ -74,7 +74,7 @@ impl Conversation {
     }
 
     /// The next packet.
-    pub(super) fn take(&mut self, recorded: &Recorded, seen: Seen) {
+    pub(super) fn take(&mut self, recorded: &Recorded, seen: Membership) {
         let (src, dst) = (recorded.packet.datagram.src, recorded.packet.datagram.dst);
         self.ends.get_or_insert(if seen.from == Side::Client { (src, dst) } else { (dst, src) });
         match recorded.packet.cm() {
@@ -101,6 +101,6 @@ impl Conversation {
             self.mtu = cm::mtu_bytes(code as u8);
         }
         let (frame, step, body) = (recorded.number, recorded.step.clone(), message.body.to_vec());
-        self.dialogue.push(Step { from, kind, frame, step, again: 0, body });
+        self.dialogue.push(CmStep { from, kind, frame, step, again: 0, body });
     }
 }

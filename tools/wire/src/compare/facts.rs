@@ -3,7 +3,7 @@
 //! Keys are new in every run. A key that its owner announces is its 1st, 2nd…; an address is so many bytes behind the start
 //! of what the key was announced for, or else was used for first.
 
-use super::conversation::{Conversation, Step};
+use super::conversation::{CmStep, Conversation};
 use super::descriptor::Descriptor;
 use super::report::{hex, ordinal, plural, Phase};
 use super::request::{Outcome, Request};
@@ -34,7 +34,7 @@ fn exactly(field: &'static str, words: impl Into<String>, exact: impl Into<u64>)
 
 /// What one side does: a message of the connection manager, or a request.
 #[derive(Debug)]
-pub(super) struct Row<'c> {
+pub(super) struct Action<'c> {
     pub phase: Phase,
     /// `client`, or `connection`.
     pub who: &'static str,
@@ -49,10 +49,10 @@ pub(super) struct Row<'c> {
     pub request: Option<(Side, usize, &'c Request)>,
 }
 
-impl<'c> Row<'c> {
-    fn new(phase: Phase, who: &'static str, step: Option<&'c Step>, facts: Vec<Fact>) -> Row<'c> {
+impl<'c> Action<'c> {
+    fn new(phase: Phase, who: &'static str, step: Option<&'c CmStep>, facts: Vec<Fact>) -> Action<'c> {
         let (frame, step) = (step.map(|step| step.frame), step.and_then(|step| step.step.as_deref()));
-        Row { phase, who, frame, step, facts, outcome: String::new(), request: None }
+        Action { phase, who, frame, step, facts, outcome: String::new(), request: None }
     }
 
     /// Who does this: `client`, `client's WRITE`, `client's 1st request`.
@@ -66,7 +66,7 @@ impl<'c> Row<'c> {
 }
 
 /// A connection in rows: those that every connection has, in their order, and the client's and the server's requests.
-pub(super) fn rows(conversation: &Conversation) -> (Vec<Row<'_>>, [Vec<Row<'_>>; 2]) {
+pub(super) fn rows(conversation: &Conversation) -> (Vec<Action<'_>>, [Vec<Action<'_>>; 2]) {
     let keys = Side::BOTH.map(|owner| Keys::of(conversation, owner));
     let rests = Side::BOTH.map(|from| rest(&conversation.streams[from as usize].rest, from));
     let end = rests.into_iter().chain([end(conversation)]);
@@ -112,14 +112,14 @@ impl Keys {
 }
 
 /// REQ, then REP and RTU, or REJ; for datagrams SIDR_REQ and SIDR_REP. Nothing if the capture begins later.
-fn connect<'c>(conversation: &'c Conversation, keys: &[Keys; 2]) -> Vec<Row<'c>> {
+fn connect<'c>(conversation: &'c Conversation, keys: &[Keys; 2]) -> Vec<Action<'c>> {
     const ANSWERS: [Kind; 3] = [Kind::ConnectReject, Kind::ConnectReply, Kind::ServiceReply];
     let Some(request) = conversation.request() else { return Vec::new() };
     let answer = ANSWERS.iter().find_map(|kind| conversation.step(*kind));
     let ready = conversation.step(Kind::ReadyToUse);
     let says = if ready.is_some() { "sends the ReadyToUse (RTU)" } else { "never sends the ReadyToUse (RTU)" };
     let no_answer = || vec![fact("answer", "gives no answer to the connection request")];
-    let row = |who, step, facts| Row::new(Phase::Connect, who, step, facts);
+    let row = |who, step, facts| Action::new(Phase::Connect, who, step, facts);
     vec![
         row("client", Some(request), terms(request, keys)),
         row("server", answer.or(Some(request)), answer.map_or_else(no_answer, |answer| terms(answer, keys))),
@@ -128,7 +128,7 @@ fn connect<'c>(conversation: &'c Conversation, keys: &[Keys; 2]) -> Vec<Row<'c>>
 }
 
 /// What a message of the connection manager asks for or offers, and what it carries for the programs.
-fn terms(step: &Step, keys: &[Keys; 2]) -> Vec<Fact> {
+fn terms(step: &CmStep, keys: &[Keys; 2]) -> Vec<Fact> {
     let (message, kind) = (step.message(), step.kind.short());
     let number = |field: Field| field.read(message.body).unwrap_or(0);
     // With a depth of 0 on either side, READs are impossible.
@@ -180,25 +180,25 @@ fn terms(step: &Step, keys: &[Keys; 2]) -> Vec<Fact> {
 }
 
 /// DREQ and DREP.
-fn end(conversation: &Conversation) -> Row<'_> {
+fn end(conversation: &Conversation) -> Action<'_> {
     let goodbye = conversation.step(Kind::DisconnectRequest);
     let words = match (goodbye, conversation.step(Kind::DisconnectReply)) {
         (None, _) => "has no end: nobody hangs up".into(),
         (Some(step), Some(_)) => format!("ends when the {} hangs up (DREQ), and is answered", step.from),
         (Some(step), None) => format!("ends when the {} hangs up (DREQ), and is not answered (DREP)", step.from),
     };
-    Row::new(Phase::Disconnect, "connection", goodbye, vec![fact("disconnect", words)])
+    Action::new(Phase::Disconnect, "connection", goodbye, vec![fact("disconnect", words)])
 }
 
 /// The requests after those that are compared one by one.
-fn rest(rest: &Rest, from: Side) -> Row<'static> {
+fn rest(rest: &Rest, from: Side) -> Action<'static> {
     let words = format!("posts {} requests after the first {KEPT}", rest.count);
-    let row = Row::new(Phase::Data, from.name(), None, vec![exactly("operation", words, rest.sum())]);
-    Row { frame: (rest.count > 0).then_some(rest.frame), ..row }
+    let row = Action::new(Phase::Data, from.name(), None, vec![exactly("operation", words, rest.sum())]);
+    Action { frame: (rest.count > 0).then_some(rest.frame), ..row }
 }
 
 /// The requests of one side.
-fn requests<'c>(requests: &'c [Request], from: Side, keys: &[Keys; 2]) -> Vec<Row<'c>> {
+fn requests<'c>(requests: &'c [Request], from: Side, keys: &[Keys; 2]) -> Vec<Action<'c>> {
     let (own, peers) = (&keys[from as usize], &keys[from.other() as usize]);
     let mut written = HashMap::new();
     let rows = requests.iter().zip(1..).map(|(request, nth)| {
@@ -227,7 +227,15 @@ fn requests<'c>(requests: &'c [Request], from: Side, keys: &[Keys; 2]) -> Vec<Ro
             Outcome::Refused(nak) => format!("is refused with \"{nak}\""),
         };
         let (frame, step) = (Some(request.frame), request.step.as_deref());
-        Row { phase: Phase::Data, who: from.name(), frame, step, facts, outcome, request: Some((from, nth, request)) }
+        Action {
+            phase: Phase::Data,
+            who: from.name(),
+            frame,
+            step,
+            facts,
+            outcome,
+            request: Some((from, nth, request)),
+        }
     });
     rows.collect()
 }

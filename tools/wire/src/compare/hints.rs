@@ -2,7 +2,7 @@
 
 use super::conversation::Conversation;
 use super::descriptor::Descriptor;
-use super::facts::Row;
+use super::facts::Action;
 use super::report::plural;
 use super::request::{Outcome, Request};
 use roce::aeth::Nak;
@@ -13,7 +13,7 @@ use roce::track::Side;
 pub(super) type Hint = Option<(String, Option<u64>)>;
 
 /// About a fact of yours that the reference has otherwise.
-pub(super) fn about(conversation: &Conversation, mine: &Row, reference: &Row, field: &str) -> Hint {
+pub(super) fn about(conversation: &Conversation, mine: &Action, reference: &Action, field: &str) -> Hint {
     let text = match (field, mine.request, reference.request) {
         ("answer" | "reject-reason", ..) => answer(conversation)?,
         ("ready-to-use", ..) if mine.frame.is_none() => "so the server does not learn that it is connected".into(),
@@ -67,7 +67,7 @@ pub(super) fn missing(conversation: &Conversation) -> Hint {
 }
 
 /// A request that failed: what the NAK or the silence means.
-pub(super) fn failure(conversation: &Conversation, row: &Row) -> Hint {
+pub(super) fn failure(conversation: &Conversation, row: &Action) -> Hint {
     let (from, _, request) = row.request.filter(|(.., request)| request.failed())?;
     let to = from.other();
     let goodbye = conversation.step(Kind::DisconnectRequest).filter(|goodbye| goodbye.from == to);

@@ -1,7 +1,7 @@
 //! Comparing two connections: all that differs is found, then put in the order in which it explains the rest.
 
 use super::conversation::Conversation;
-use super::facts::{rows, Fact, Row};
+use super::facts::{rows, Action, Fact};
 use super::hints::{self, Hint};
 use super::report::{ordinal, Difference, Phase};
 use similar::{capture_diff_slices, Algorithm, DiffTag};
@@ -38,12 +38,12 @@ pub(super) fn compare(mine: &Conversation, reference: &Conversation, model: &'st
 }
 
 /// What two rows are compared by.
-type Key<'r, 'c> = fn(&'r Row<'c>) -> &'r [Fact];
-type Pair<'r, 'c> = (Option<&'r Row<'c>>, Option<&'r Row<'c>>);
+type Key<'r, 'c> = fn(&'r Action<'c>) -> &'r [Fact];
+type Pair<'r, 'c> = (Option<&'r Action<'c>>, Option<&'r Action<'c>>);
 
 /// Which of yours stands for which of the reference: what is equal by the first key, and between those, by the next. Where no key
 /// helps, one stands for the other in order.
-fn pairs<'r, 'c>(mine: &'r [Row<'c>], reference: &'r [Row<'c>], keys: &[Key<'r, 'c>]) -> Vec<Pair<'r, 'c>> {
+fn pairs<'r, 'c>(mine: &'r [Action<'c>], reference: &'r [Action<'c>], keys: &[Key<'r, 'c>]) -> Vec<Pair<'r, 'c>> {
     let Some((key, others)) = keys.split_first() else {
         return (0..mine.len().max(reference.len())).map(|i| (mine.get(i), reference.get(i))).collect();
     };
@@ -55,7 +55,7 @@ fn pairs<'r, 'c>(mine: &'r [Row<'c>], reference: &'r [Row<'c>], keys: &[Key<'r, 
 
 impl Judge<'_> {
     /// What differs first in two rows; and apart from that, what became of a request.
-    fn both(&mut self, mine: &Row, reference: &Row) {
+    fn both(&mut self, mine: &Action, reference: &Action) {
         let both = (Some(mine), Some(reference));
         if let Some((.., request)) = mine.request.filter(|_| mine.outcome != reference.outcome) {
             let (whose, its) = (mine.subject("outcome"), &reference.outcome);
@@ -73,7 +73,7 @@ impl Judge<'_> {
     }
 
     /// A request that the reference has, and you have not.
-    fn missing(&mut self, row: &Row) {
+    fn missing(&mut self, row: &Action) {
         let Some((from, nth, request)) = row.request else { return };
         let what = format!("the {} that is {}'s {} request of the {from}", request.name(), self.model, ordinal(nth));
         let (sentence, hint) = (format!("Your {from} never posts {what}"), hints::missing(self.mine));
@@ -81,7 +81,7 @@ impl Judge<'_> {
     }
 
     /// A request that the reference does not have; it must not fail, either.
-    fn extra(&mut self, row: &Row, before: u64) {
+    fn extra(&mut self, row: &Action, before: u64) {
         let Some((from, nth, request)) = row.request else { return };
         let (name, nth, model) = (request.name(), ordinal(nth), self.model);
         let sentence = format!("Your {from}'s {nth} request, a {name}, is one that {model} does not have");
@@ -101,7 +101,7 @@ impl Judge<'_> {
         hint: Hint,
         (mine, reference): Pair,
     ) -> &mut Difference {
-        let frames = |row: Option<&Row>| {
+        let frames = |row: Option<&Action>| {
             let answer = row.and_then(|row| row.request?.2.answer).filter(|_| field == "outcome");
             row.and_then(|row| row.frame).into_iter().chain(answer).collect::<Vec<u64>>()
         };

@@ -11,7 +11,7 @@ use super::request::{Outcome, Request};
 use roce::aeth::{Nak, Syndrome};
 use roce::opcode::{Operation, Part};
 use roce::packet::Remote;
-use roce::track::Seen;
+use roce::track::Membership;
 use std::collections::hash_map::DefaultHasher;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -74,7 +74,7 @@ const MTUS: [u32; 2] = [256, 4096];
 
 impl Stream {
     /// A packet of a request, with its PSN counted from the first of this direction; datagrams have none.
-    pub(super) fn request(&mut self, recorded: &Recorded, seen: Seen, mtu: &mut Option<u32>) {
+    pub(super) fn request(&mut self, recorded: &Recorded, seen: Membership, mtu: &mut Option<u32>) {
         let position = seen.psn.unwrap_or(self.next);
         let is_reliable = recorded.packet.opcode.service.is_reliable();
         let last = self.requests.last();
@@ -144,14 +144,14 @@ impl Stream {
     }
 
     /// The request that a packet is part of, or answers.
-    fn of(&mut self, seen: Seen) -> Option<&mut Request> {
+    fn of(&mut self, seen: Membership) -> Option<&mut Request> {
         let first = seen.request?.first;
         let at = self.requests.binary_search_by_key(&first, |request| request.first).ok()?;
         self.requests.get_mut(at)
     }
 
     /// A packet that answers a request of this direction.
-    pub(super) fn response(&mut self, recorded: &Recorded, seen: Seen, mtu: &mut Option<u32>) {
+    pub(super) fn response(&mut self, recorded: &Recorded, seen: Membership, mtu: &mut Option<u32>) {
         let (packet, frame, position) = (recorded.packet, recorded.number, seen.psn.unwrap_or(0));
         if mtu.is_none() && packet.opcode.operation == Operation::ReadResponse && packet.opcode.part == Part::First {
             let seen = packet.payload_length() as u32;

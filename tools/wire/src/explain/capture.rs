@@ -6,14 +6,14 @@ use super::congestion::Pauses;
 use super::connection::refusal::Refusal;
 use super::connection::Connection;
 use super::finding::{Finding, Findings};
-use super::flow::Place;
+use super::flow::Moment;
 use super::names::Names;
 use roce::aeth::{Nak, Syndrome};
 use roce::cm::Kind;
 use roce::icrc::Icrc;
 use roce::opcode::{Operation, Service};
 use roce::packet::Packet;
-use roce::track::{Connection as Ends, Seen, Side};
+use roce::track::{Connection as Ends, Membership, Side};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -33,7 +33,7 @@ pub(super) type Way = (IpAddr, IpAddr);
 /// What is known when the capture is over.
 pub(super) struct Known {
     /// Its last packet.
-    pub end: Place,
+    pub end: Moment,
     /// Only these ways of two machines were recorded.
     pub one_way: BTreeSet<Way>,
     pub pauses: Pauses,
@@ -49,7 +49,7 @@ struct Recent {
     ttl: u8,
     /// It asks the other side to send again.
     is_refusal: bool,
-    place: Place,
+    place: Moment,
     /// How often it came again.
     again: u64,
     /// Its connection and who sent it, and its name.
@@ -157,7 +157,7 @@ impl Ways {
     }
 
     /// Counts a packet. Whether it's to be left out, because it's the second record of one before it.
-    pub(super) fn is_twin(&mut self, packet: &Packet, icrc: Icrc, place: Place) -> bool {
+    pub(super) fn is_twin(&mut self, packet: &Packet, icrc: Icrc, place: Moment) -> bool {
         let way = (packet.datagram.src, packet.datagram.dst);
         let count = self.ways.entry(way).or_default();
         count.packets += 1;
@@ -170,7 +170,7 @@ impl Ways {
     }
 
     /// Whether the same packet is among the recent ones, and nearly each of its way.
-    fn is_second(&mut self, packet: &Packet, icrc: Icrc, way: Way, place: Place) -> bool {
+    fn is_second(&mut self, packet: &Packet, icrc: Icrc, way: Way, place: Moment) -> bool {
         const MOST_EARLY: usize = 64;
         self.print = print(packet);
         let Some(at) = self.find(way, place) else { return false };
@@ -202,7 +202,7 @@ impl Ways {
     }
 
     /// A recent packet that's the same, unless somebody has asked for it again since.
-    fn find(&self, way: Way, place: Place) -> Option<usize> {
+    fn find(&self, way: Way, place: Moment) -> Option<usize> {
         // Without an early end it's one comparison for several numbers.
         let (print, short) = (self.print, short(self.print));
         if !self.prints.iter().fold(false, |found, other| found | (*other == short)) {
@@ -216,7 +216,7 @@ impl Ways {
     }
 
     /// A packet that was taken.
-    pub(super) fn remember(&mut self, packet: &Packet, place: Place, seen: Option<Seen>) {
+    pub(super) fn remember(&mut self, packet: &Packet, place: Moment, seen: Option<Membership>) {
         if self.is_single {
             return;
         }
@@ -321,7 +321,7 @@ struct Answers {
 }
 
 /// What is said of answers without their requests.
-pub(super) struct Told {
+pub(super) struct OrphanAnswers {
     pub way: Way,
     pub qp: Option<u32>,
     pub findings: Vec<Finding>,
@@ -361,7 +361,7 @@ impl Strays {
     }
 
     /// Refusals among them, and sentences about all others.
-    pub(super) fn ended(self) -> (Vec<Told>, Vec<String>) {
+    pub(super) fn ended(self) -> (Vec<OrphanAnswers>, Vec<String>) {
         let (mut told, mut notes) = (Vec::new(), Vec::new());
         let mut by_way: BTreeMap<Way, [u64; 2]> = BTreeMap::new();
         for ((way, qp), answers) in self.answers {
@@ -370,7 +370,7 @@ impl Strays {
             *unread += answers.unread;
             let findings = answers.findings.sorted(&names(way));
             if !findings.is_empty() {
-                told.push(Told { way, qp: Some(qp), findings });
+                told.push(OrphanAnswers { way, qp: Some(qp), findings });
             }
         }
         for (way, refusal) in self.refusals {
@@ -378,7 +378,7 @@ impl Strays {
             let what = if refusal.is_timeout { "gave up a connection" } else { "rejected a connection" };
             let text = format!("{} {what}, whose other messages aren't in the capture: {}", way.0, refusal.why);
             refusal.tell(text, &[refusal.frame], &mut findings);
-            told.push(Told { way, qp: None, findings: findings.sorted(&names(way)) });
+            told.push(OrphanAnswers { way, qp: None, findings: findings.sorted(&names(way)) });
         }
         for ((from, to), [count, unread]) in by_way {
             let which = if count == 1 { "1 answer is".to_owned() } else { format!("{count} answers are") };

@@ -4,7 +4,7 @@ use super::cause::{Blame, Cause};
 use super::finding::Finding;
 use super::names::Names;
 use super::printed::{shortened, Sides};
-use super::report::{Died, Told};
+use super::report::{ConnectionReport, Died};
 use roce::track::Side;
 use run::exit::Exit;
 use run::file::Line;
@@ -128,7 +128,7 @@ impl Ending {
     }
 
     /// Tells each death where it belongs, which is the last connection of that node; those that remain are returned.
-    pub(super) fn tell(self, sides: &[Sides], names: &[Names], told: &mut [Told]) -> Vec<Died> {
+    pub(super) fn tell(self, sides: &[Sides], names: &[Names], told: &mut [ConnectionReport]) -> Vec<Died> {
         let mut others = Vec::new();
         for mut died in self.dead {
             let side_of = |sides: &Sides| {

@@ -17,14 +17,14 @@ mod report;
 pub use cause::{Blame, Cause};
 pub use ending::RecordEnd;
 pub use finding::Finding;
-pub use report::{Died, Explanation, Printed, Told};
+pub use report::{ConnectionReport, Died, Explanation, Printed};
 
 use crate::reading;
 use capture::{Known, Strays, Ways};
 use congestion::Pauses;
 use connection::Connection;
 use ending::Ending;
-use flow::Place;
+use flow::Moment;
 use names::Names;
 use printed::{Complaints, Sides};
 use roce::icrc::Icrc;
@@ -44,10 +44,10 @@ use std::net::IpAddr;
 const MOST_FRAGMENTED: usize = 1024;
 
 #[derive(Default)]
-struct State {
+struct Explaining {
     told: Explanation,
     connections: Vec<Connection>,
-    last: Option<Place>,
+    last: Option<Moment>,
     ways: Ways,
     strays: Strays,
     /// Packets whose operation code nobody uses: how many, and the first one's code and frame.
@@ -74,7 +74,7 @@ struct State {
 /// # Errors
 /// Nothing of it can be read.
 pub fn explain<R: Read>(reader: &mut Reader<R>) -> Result<Explanation, Error> {
-    let mut state = State::default();
+    let mut state = Explaining::default();
     loop {
         match reader.event() {
             Ok(None) => break,
@@ -84,7 +84,7 @@ pub fn explain<R: Read>(reader: &mut Reader<R>) -> Result<Explanation, Error> {
                 state.ending.hear(&line);
             }
             Ok(Some(Event::Packet(ref record))) => {
-                let place = Place { frame: record.number, time_ns: record.time_ns };
+                let place = Moment { frame: record.number, time_ns: record.time_ns };
                 state.told.frames = record.number;
                 state.dropped += u64::from(record.comment.and_then(lab_comment).is_some_and(is_drop));
                 match &record.frame {
@@ -110,7 +110,7 @@ pub fn explain<R: Read>(reader: &mut Reader<R>) -> Result<Explanation, Error> {
     Ok(state.ended(reader.connections()))
 }
 
-impl State {
+impl Explaining {
     /// A frame without RoCEv2.
     fn other(&mut self, other: Other, record: &Sighting) {
         self.others.see(other);
@@ -121,7 +121,7 @@ impl State {
         pause.iter().for_each(|pause| self.pauses.see(pause, record.number));
     }
 
-    fn packet(&mut self, sighting: &Sighting, packet: &Packet, place: Place) {
+    fn packet(&mut self, sighting: &Sighting, packet: &Packet, place: Moment) {
         self.told.packets += 1;
         self.last = Some(place);
         let icrc = packet.icrc();
@@ -158,7 +158,7 @@ impl State {
     }
 
     /// A packet of no connection that the capture has.
-    fn stray(&mut self, sighting: &Sighting, packet: &Packet, place: Place) {
+    fn stray(&mut self, sighting: &Sighting, packet: &Packet, place: Moment) {
         match packet.opcode.operation {
             Operation::Congestion => {
                 let known =
@@ -226,7 +226,7 @@ impl State {
         told.died = self.ending.tell(&self.sides, &names, &mut told.connections);
         told.printed = self.complaints.tell(&self.sides, ends, &names, &mut told.connections);
         let (refusals, strays) = self.strays.ended();
-        told.connections.extend(refusals.into_iter().map(report::Told::stray));
+        told.connections.extend(refusals.into_iter().map(report::ConnectionReport::stray));
         told.notes.extend(odd.into_values());
         if self.cut > 0 {
             let which = if self.cut == 1 { "1 packet is".to_owned() } else { format!("{} packets are", self.cut) };

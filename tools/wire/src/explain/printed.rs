@@ -1,7 +1,7 @@
 //! What programs have complained of: a run file has their lines between the packets.
 
 use super::names::Names;
-use super::report::{Printed, Told};
+use super::report::{ConnectionReport, Printed};
 use roce::track::{Connection as Ends, Side};
 use run::file::Line;
 use run::said::Complaint;
@@ -43,7 +43,13 @@ impl Complaints {
     }
 
     /// Tells each where it belongs; those that remain are returned.
-    pub(super) fn tell(self, sides: &[Sides], ends: &[Ends], names: &[Names], told: &mut [Told]) -> Vec<Printed> {
+    pub(super) fn tell(
+        self,
+        sides: &[Sides],
+        ends: &[Ends],
+        names: &[Names],
+        told: &mut [ConnectionReport],
+    ) -> Vec<Printed> {
         let mut others = Vec::new();
         for Heard { node, qpn, mut printed } in self.0 {
             match whose(&node, qpn, printed.line, sides, ends, told) {
@@ -79,7 +85,7 @@ fn whose(
     line: u64,
     sides: &[Sides],
     ends: &[Ends],
-    told: &[Told],
+    told: &[ConnectionReport],
 ) -> Option<(usize, Side)> {
     let side_of =
         |sides: &Sides| Side::BOTH.into_iter().find(|side| sides.nodes[*side as usize].as_deref() == Some(node));

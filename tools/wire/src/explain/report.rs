@@ -12,7 +12,7 @@ use std::fmt;
 
 /// A connection: who and what, and what went wrong on it, the gravest first.
 #[derive(Clone, Debug, Serialize)]
-pub struct Told {
+pub struct ConnectionReport {
     /// Who, and what they did.
     pub heading: String,
     /// What went wrong.
@@ -65,7 +65,7 @@ pub struct Explanation {
     /// Those of them that were inside a tunnel, by what that was.
     pub inside: Inside,
     /// In the order in which they began.
-    pub connections: Vec<Told>,
+    pub connections: Vec<ConnectionReport>,
     /// How the record ends, if it is a run's.
     pub record: Option<RecordEnd>,
     /// Programs without a connection that a signal killed.
@@ -145,9 +145,9 @@ impl Explanation {
 
 impl Explanation {
     /// The connections that are told whole, with their numbers: those on which something went wrong stand first.
-    fn first(&self) -> impl Iterator<Item = (&Told, usize)> {
+    fn first(&self) -> impl Iterator<Item = (&ConnectionReport, usize)> {
         let (wrong, right): (Vec<_>, Vec<_>) =
-            self.connections.iter().zip(1..).partition(|(told, _): &(&Told, usize)| told.is_wrong());
+            self.connections.iter().zip(1..).partition(|(told, _): &(&ConnectionReport, usize)| told.is_wrong());
         wrong.into_iter().chain(right).take(MOST)
     }
 
@@ -170,7 +170,7 @@ impl Explanation {
                 "fault": finding.whose(), "look": finding.look, "page": finding.page, "is_doubt": finding.cause.is_doubt(),
             })
         };
-        let connection = |(told, number): (&Told, usize)| {
+        let connection = |(told, number): (&ConnectionReport, usize)| {
             let findings: Vec<Value> = told.findings.iter().map(finding).collect();
             let nothing = (findings.is_empty() && told.died.is_empty()).then(|| told.nothing());
             json!({
@@ -188,9 +188,16 @@ impl Explanation {
     }
 }
 
-impl Told {
-    pub(super) fn new(heading: String, findings: Vec<Finding>) -> Told {
-        Told { heading, findings, died: Vec::new(), printed: Vec::new(), cut_answers: 0, is_fragmented: false }
+impl ConnectionReport {
+    pub(super) fn new(heading: String, findings: Vec<Finding>) -> ConnectionReport {
+        ConnectionReport {
+            heading,
+            findings,
+            died: Vec::new(),
+            printed: Vec::new(),
+            cut_answers: 0,
+            is_fragmented: false,
+        }
     }
 
     /// Packets of it are in the capture, but couldn't be read. So what rests on a packet that isn't there is no finding.
@@ -200,10 +207,10 @@ impl Told {
     }
 
     /// Refusals of requests that the capture lacks.
-    pub(super) fn stray(stray: capture::Told) -> Told {
+    pub(super) fn stray(stray: capture::OrphanAnswers) -> ConnectionReport {
         let (from, to) = stray.way;
         let to = stray.qp.map_or(to.to_string(), |qp| format!("qp {qp:#x} of {to}"));
-        Told::new(format!("from {from} to {to}; what it answers isn't in the capture"), stray.findings)
+        ConnectionReport::new(format!("from {from} to {to}; what it answers isn't in the capture"), stray.findings)
     }
 
     /// Whether packets show, or programs say, that something is wrong with it.

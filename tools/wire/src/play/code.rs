@@ -6,7 +6,7 @@
 use run::source::Source;
 
 /// The file's place in the list of those that are shown, the line from 1, and whether just this line acts.
-pub(super) type Place = (usize, usize, bool);
+pub(super) type CodeLine = (usize, usize, bool);
 
 /// What begins a stage.
 const STAGE: &str = "stage(\"";
@@ -19,7 +19,7 @@ pub(super) struct Code {
 
 impl Code {
     /// Where a program has said something.
-    pub(super) fn place(&mut self, source: &Source) -> Option<Place> {
+    pub(super) fn place(&mut self, source: &Source) -> Option<CodeLine> {
         // `by_hand/client.rs` is no `client.rs`.
         let is_it = |(name, _): &&(String, String)| source.file.ends_with(&format!("/{name}"));
         let file = self.sources.iter().filter(is_it).max_by_key(|(name, _)| name.len())?;

@@ -1,6 +1,6 @@
 //! What is written for the player, as JSON.
 
-use super::code::Place;
+use super::code::CodeLine;
 use super::fields::{Layout, Shown};
 use super::memory::Change;
 use super::queue_pairs::State;
@@ -52,7 +52,7 @@ pub(super) struct Event {
     pub(super) sort: &'static str,
     /// File, line from 1, and whether just this line acts; otherwise it is the function's first.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) code: Option<Place>,
+    pub(super) code: Option<CodeLine>,
     /// No program has a part in it: a device answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) device: Option<bool>,

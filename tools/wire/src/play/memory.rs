@@ -7,7 +7,7 @@
 use super::requests::Requests;
 use roce::opcode::{Operation, Part};
 use roce::packet::{Packet, Remote};
-use roce::track::{Seen, Side};
+use roce::track::{Membership, Side};
 use run::capture::Error;
 use run::said::Said;
 use serde::Serialize;
@@ -40,7 +40,7 @@ struct Region {
 
 /// A message on the wire, which may take several packets.
 #[derive(Clone, Copy)]
-struct Message {
+struct Transfer {
     /// Where its bytes come from and go to: node and address.
     from: Option<(usize, u64)>,
     to: Option<(usize, u64)>,
@@ -55,7 +55,7 @@ pub(super) struct Memory {
     access: HashMap<usize, String>,
     requests: Requests,
     /// By connection, requester and first PSN.
-    messages: HashMap<(usize, Side, i64), Message>,
+    messages: HashMap<(usize, Side, i64), Transfer>,
     gone: HashMap<usize, usize>,
     /// The nodes whose log shows their regions.
     logged: HashSet<usize>,
@@ -92,7 +92,13 @@ impl Memory {
     }
 
     /// Takes note of a packet between `ends`. One that is lost is read from the sender's memory, and written nowhere.
-    pub(super) fn packet(&mut self, packet: &Packet, ends: [usize; 2], seen: Option<Seen>, lost: bool) -> Vec<Change> {
+    pub(super) fn packet(
+        &mut self,
+        packet: &Packet,
+        ends: [usize; 2],
+        seen: Option<Membership>,
+        lost: bool,
+    ) -> Vec<Change> {
         let (mut changes, Some(seen)) = (Vec::new(), seen) else { return Vec::new() };
         let Some((psn, request)) = seen.psn.zip(seen.request) else { return changes };
         let answer = packet.opcode.is_response();
@@ -127,7 +133,7 @@ impl Memory {
     }
 
     /// Where a new message comes from and goes to.
-    fn begin(&mut self, packet: &Packet, ends: [usize; 2], changes: &mut Vec<Change>) -> Message {
+    fn begin(&mut self, packet: &Packet, ends: [usize; 2], changes: &mut Vec<Change>) -> Transfer {
         let [sender, receiver] = ends;
         let remote = packet.remote();
         let operation = packet.opcode.operation;
@@ -154,7 +160,7 @@ impl Memory {
             Operation::Send | Operation::Write => (local, there),
             _ => (there, local),
         };
-        Message { from, to, mtu: 0, atomic }
+        Transfer { from, to, mtu: 0, atomic }
     }
 
     /// What a RETH names, if a region there has that key, and lets the peer do that.
@@ -200,7 +206,7 @@ impl Memory {
     }
 
     /// The answer tells what was there; what is there now follows. Both processors of a lesson store the lowest byte first.
-    fn atomic(&self, packet: &Packet, message: &Message, lost: bool, changes: &mut Vec<Change>) {
+    fn atomic(&self, packet: &Packet, message: &Transfer, lost: bool, changes: &mut Vec<Change>) {
         let Some(((operation, operand, compare), was)) = message.atomic.zip(packet.atomic_original()) else { return };
         let now = match operation {
             Operation::FetchAdd => was.wrapping_add(operand),

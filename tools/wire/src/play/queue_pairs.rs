@@ -3,7 +3,7 @@
 use roce::cm::Kind;
 use roce::opcode::Operation;
 use roce::packet::Packet;
-use roce::track::{Connection, Seen, Side};
+use roce::track::{Connection, Membership, Side};
 use run::said::Said;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ impl QueuePairs {
         &mut self,
         packet: &Packet,
         ends: [usize; 2],
-        seen: Option<(Seen, &Connection)>,
+        seen: Option<(Membership, &Connection)>,
     ) -> Vec<State> {
         let Some((seen, connection)) = seen else { return Vec::new() };
         let (sender, receiver) = match packet.cm().map(|message| message.kind) {

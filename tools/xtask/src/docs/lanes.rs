@@ -8,11 +8,11 @@ use run::files::read;
 pub struct Recorded {
     /// The lines that name the lanes.
     head: Vec<String>,
-    pub rows: Vec<Row>,
+    pub rows: Vec<DrawnRow>,
 }
 
 /// A packet, or a line of a log, which may take several lines of text.
-pub struct Row {
+pub struct DrawnRow {
     pub lines: Vec<String>,
     /// Whether others, which are left out, come behind it.
     gap: bool,
@@ -27,11 +27,11 @@ impl Recorded {
     }
 
     pub fn parse(text: &str) -> Self {
-        let (mut head, mut rows) = (Vec::new(), Vec::<Row>::new());
+        let (mut head, mut rows) = (Vec::new(), Vec::<DrawnRow>::new());
         for line in text.lines().map(String::from) {
             let is_numbered = line.split_whitespace().next().is_some_and(|word| word.parse::<u64>().is_ok());
             match rows.last_mut() {
-                _ if is_numbered => rows.push(Row { lines: vec![line], gap: false }),
+                _ if is_numbered => rows.push(DrawnRow { lines: vec![line], gap: false }),
                 None => head.push(line),
                 Some(row) if line.trim() == "…" => row.gap = true,
                 Some(row) => row.lines.push(line),
@@ -61,7 +61,7 @@ impl Recorded {
     }
 }
 
-impl Row {
+impl DrawnRow {
     pub fn is_packet(&self) -> bool {
         self.lines[0].contains("──") && self.lines[0].contains(['▶', '◀', '✕']) && !self.lines[0].contains('│')
     }

@@ -1,7 +1,7 @@
 //! The recorded runs of changes, `captures/changes/NN-NAME.txt`: excerpts of them, and whether they show what a page says
 //! that its change makes happen.
 
-use super::lanes::{Recorded, Row};
+use super::lanes::{DrawnRow, Recorded};
 use super::names::Name;
 use super::page::{code, Page, Table, Wrong};
 use super::sources::Sources;
@@ -27,11 +27,11 @@ pub fn case(sources: &Sources, lesson: &str, name: &str) -> Result<Vec<String>> 
     let (run, path) = (Recorded::load(lesson, name)?, changes::recorded(lesson, name));
     let mut lines = changes::asked(sources, lesson, name)?;
     lines.push("```text".into());
-    let packets: Vec<&Row> = run.rows.iter().filter(|row| row.is_packet()).collect();
+    let packets: Vec<&DrawnRow> = run.rows.iter().filter(|row| row.is_packet()).collect();
     let (begin, end) = (packets.len().min(MOST / 2), packets.len().saturating_sub(MOST / 2).max(MOST / 2));
     // That the wire lost it shows in its arrow; what the wire did else does not.
     let shown =
-        |row: &&Row| row.lines.iter().filter(|line| !line.contains("lab: dropped")).cloned().collect::<Vec<_>>();
+        |row: &&DrawnRow| row.lines.iter().filter(|line| !line.contains("lab: dropped")).cloned().collect::<Vec<_>>();
     lines.extend(packets[..begin].iter().flat_map(shown));
     lines.extend((packets.len() > MOST).then(|| "   …".into()));
     lines.extend(packets.get(end..).unwrap_or_default().iter().flat_map(shown));

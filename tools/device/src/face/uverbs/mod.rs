@@ -32,7 +32,7 @@ pub struct Command<'a> {
     pub file: FileId,
     pub process: &'a Process,
     number: u32,
-    row: Row,
+    row: CommandRow,
     extended: bool,
     /// Behind the headers and the response's address.
     input: Vec<u8>,
@@ -195,7 +195,7 @@ type Act = fn(&mut Nic, &mut Command) -> Answer;
 
 /// What a command does. It is `IB_USER_VERBS_CMD_` and its name in [`command`].
 #[derive(Clone, Copy)]
-struct Row {
+struct CommandRow {
     /// The address of a response stands before its struct.
     has_response: bool,
     /// Where in its struct the handle stands of what it is about.
@@ -203,7 +203,7 @@ struct Row {
     act: Act,
 }
 
-fn row(number: u32) -> Option<Row> {
+fn row(number: u32) -> Option<CommandRow> {
     use command::*;
     /// It makes something, or asks for something that has no handle.
     const NONE: Option<usize> = None;
@@ -243,5 +243,5 @@ fn row(number: u32) -> Option<Row> {
         DESTROY_AH => (false, FIRST, |nic, command| command.destroy(nic, Object::Ah)),
         _ => return None,
     };
-    Some(Row { has_response, about, act })
+    Some(CommandRow { has_response, about, act })
 }

@@ -22,7 +22,7 @@ pub const GOODBYE: Hole = 5;
 pub const AGAIN: Hole = 6;
 
 /// A message as it was recorded.
-pub struct Message<'a> {
+pub struct CmFrame<'a> {
     pub frame: &'a Recorded,
     pub from: IpAddr,
     pub mad: Mad,
@@ -32,7 +32,7 @@ pub struct Message<'a> {
 struct Talk<'a> {
     client: IpAddr,
     server: IpAddr,
-    messages: Vec<Message<'a>>,
+    messages: Vec<CmFrame<'a>>,
 }
 
 /// Replays all conversations, and says the first difference that a hole up to this one has to answer for. With later holes open
@@ -109,14 +109,14 @@ impl Seen {
 /// The captures of two who make one connection.
 fn talks(frames: &[Recorded]) -> Vec<Talk<'_>> {
     // First those in which nothing is lost.
-    let mut captures: BTreeMap<(bool, &str), Vec<Message>> = BTreeMap::new();
+    let mut captures: BTreeMap<(bool, &str), Vec<CmFrame>> = BTreeMap::new();
     for message in frames.iter().filter_map(message) {
         captures.entry((message.frame.is_faulty, &message.frame.capture)).or_default().push(message);
     }
     captures.into_values().filter_map(talk).collect()
 }
 
-fn talk(messages: Vec<Message<'_>>) -> Option<Talk<'_>> {
+fn talk(messages: Vec<CmFrame<'_>>) -> Option<Talk<'_>> {
     let asks = messages.iter().filter(|message| message.mad.kind() == Kind::ConnectRequest);
     let connections: BTreeSet<u64> = asks.map(|message| message.mad.get(&LOCAL_ID)).collect();
     let first = messages.first().filter(|first| connections.len() == 1 && first.mad.kind() == Kind::ConnectRequest)?;
@@ -125,8 +125,8 @@ fn talk(messages: Vec<Message<'_>>) -> Option<Talk<'_>> {
 }
 
 /// A frame, if it is such a message.
-pub fn message(frame: &Recorded) -> Option<Message<'_>> {
+pub fn message(frame: &Recorded) -> Option<CmFrame<'_>> {
     let theirs = frame.packet()?;
     let packet = Packet::decode(&theirs).filter(|packet| packet.dest_qp == QP1)?;
-    Some(Message { frame, from: theirs.datagram.src, mad: Mad::read(&packet.payload)? })
+    Some(CmFrame { frame, from: theirs.datagram.src, mad: Mad::read(&packet.payload)? })
 }

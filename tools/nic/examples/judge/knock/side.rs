@@ -1,6 +1,6 @@
 //! One side of a conversation: it gets what the peer sent, and has to send what rdma_rxe sent.
 
-use super::{Hole, Message, Talk, ACCEPT, AGAIN, ASKED, GOODBYE, READY, TABLE};
+use super::{CmFrame, Hole, Talk, ACCEPT, AGAIN, ASKED, GOODBYE, READY, TABLE};
 use crate::came;
 use crate::dump::{difference, differing};
 use nic::cm::{Cm, CmEffect, Event, EventKind, Mad, Param, Space};
@@ -66,7 +66,7 @@ impl<'a> Side<'a> {
 
     /// What rdma_rxe sent first of a kind.
     fn recorded(&self, kind: Kind) -> Option<&'a Mad> {
-        let is_it = |message: &&Message| message.from == self.address && message.mad.kind() == kind;
+        let is_it = |message: &&CmFrame| message.from == self.address && message.mad.kind() == kind;
         self.talk.messages.iter().find(is_it).map(|message| &message.mad)
     }
 
@@ -92,7 +92,7 @@ impl<'a> Side<'a> {
     }
 
     /// A message of the peer's comes: the program has to be told what it means.
-    fn hear(&mut self, message: &Message) -> Result<(), (Hole, String)> {
+    fn hear(&mut self, message: &CmFrame) -> Result<(), (Hole, String)> {
         let mad = &message.mad;
         let answer = [Kind::ConnectReply, Kind::ConnectReject].into_iter().find_map(|kind| self.recorded(kind));
         let first_psn = self.recorded(Kind::ConnectReply).map_or(0, |mad| mad.get(&rep::STARTING_PSN));
@@ -134,7 +134,7 @@ impl<'a> Side<'a> {
     }
 
     /// What the peer has said of itself, as far as it is seen from here.
-    fn learned(&mut self, message: &Message, event: &Event, is_request: bool) -> Result<(), String> {
+    fn learned(&mut self, message: &CmFrame, event: &Event, is_request: bool) -> Result<(), String> {
         let (mad, frame) = (&message.mad, &message.frame.name);
         if event.private != mad.private_data() {
             return Err(format!("{frame}: the private data that the program is told are not those of the message."));
@@ -180,7 +180,7 @@ impl<'a> Side<'a> {
     }
 
     /// What rdma_rxe sent now, ours has sent already; or its program makes the call; or it is the time that does it.
-    fn speak(&mut self, message: &Message) -> Result<(), (Hole, String)> {
+    fn speak(&mut self, message: &CmFrame) -> Result<(), (Hole, String)> {
         let kind = message.mad.kind();
         let is_again = self.sent.contains(&kind);
         let hole = match (kind, self.out.is_empty()) {
@@ -267,7 +267,7 @@ fn name(kind: Kind) -> String {
 }
 
 /// Compares two messages, but for what each device chooses itself: its own number, and those of what it begins.
-fn compare(message: &Message, ours: &Mad, is_client: bool) -> Option<String> {
+fn compare(message: &CmFrame, ours: &Mad, is_client: bool) -> Option<String> {
     let kind = ours.kind();
     if kind == Kind::ConnectRequest {
         return None;

@@ -1,6 +1,6 @@
 //! The peer's requests: they come, have to be answered as rdma_rxe answered them, and leave what they brought.
 
-use super::{is_fatal, nak, name, rnr_timer, Fault, Message, Side};
+use super::{is_fatal, nak, name, rnr_timer, Fault, Incoming, Side};
 use crate::doorbell::{LATER, PLACE, READ, RECEIVE, WRITE};
 use crate::dump::{difference, differing};
 use crate::talk::Frame;
@@ -53,7 +53,7 @@ impl Side<'_> {
             return;
         }
         if frame.begins() {
-            self.message = Message { reth: packet.reth, bytes: Vec::new() };
+            self.message = Incoming { reth: packet.reth, bytes: Vec::new() };
         }
         self.message.bytes.extend_from_slice(&packet.payload);
         if (frame.begins() && packet.row().operation == Operation::Send) || packet.brings_immediate() {
@@ -108,7 +108,7 @@ impl Side<'_> {
 
     /// Whether a WRITE stands where it has to.
     fn placed(&self, frame: &Frame) -> Result<(), Fault> {
-        let Message { reth, bytes } = &self.message;
+        let Incoming { reth, bytes } = &self.message;
         let Some(buffer) = self.told.get(&reth.rkey) else { return Ok(()) };
         let yours = buffer.bytes(reth.va, bytes.len());
         let Some(at) = difference(bytes, &yours) else { return Ok(()) };

@@ -44,7 +44,7 @@ struct Posted {
 
 /// A message of the peer's, as far as it has come.
 #[derive(Default)]
-struct Message {
+struct Incoming {
     reth: Reth,
     bytes: Vec<u8>,
 }
@@ -70,7 +70,7 @@ pub struct Side<'a> {
     /// The PSN of our next request, and of the peer's.
     next: Psn,
     expected: Psn,
-    message: Message,
+    message: Incoming,
     receive: Option<Buffer>,
     is_over: bool,
     /// Packets that were as they had to be.
@@ -100,7 +100,7 @@ impl<'a> Side<'a> {
             completed: Vec::new(),
             next: me.first,
             expected: peer.first,
-            message: Message::default(),
+            message: Incoming::default(),
             receive: None,
             is_over: false,
             same: 0,

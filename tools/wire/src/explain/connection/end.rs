@@ -1,12 +1,12 @@
 //! What can be said of a connection when its capture is over: what had no answer, and what was said again.
 
 use super::refusal::Refusal;
-use super::{way, Connection, Sent};
+use super::{way, Connection, SentMessage};
 use crate::explain::capture::Known;
 use crate::explain::cause::{Blame, Cause};
 use crate::explain::finding::Finding;
-use crate::explain::flow::{lacked, milliseconds, Flow, Left, Place};
-use crate::explain::report::Told;
+use crate::explain::flow::{lacked, milliseconds, Flow, Left, Moment};
+use crate::explain::report::ConnectionReport;
 use roce::cm::Kind;
 use roce::track::{Connection as Ends, Side};
 
@@ -24,8 +24,8 @@ const ONE_WAY: [Cause; 10] = [
     Cause::Declined,
 ];
 
-impl Sent {
-    fn is_given_up(&self, end: Place) -> bool {
+impl SentMessage {
+    fn is_given_up(&self, end: Moment) -> bool {
         is_given_up(self.frames.len(), self.last.since(self.first), end.since(self.last))
     }
 }
@@ -44,7 +44,7 @@ fn is_given_up(count: usize, tried_ns: Option<u64>, waited_ns: Option<u64>) -> b
 
 impl Connection {
     /// What can be said now that the capture is over.
-    pub(in crate::explain) fn ended(mut self, ends: &Ends, known: &Known) -> Told {
+    pub(in crate::explain) fn ended(mut self, ends: &Ends, known: &Known) -> ConnectionReport {
         let end = known.end;
         match self.only().filter(|side| known.one_way.contains(&way(ends, *side))) {
             Some(side) => {
@@ -83,10 +83,10 @@ impl Connection {
         }
         self.congestion.ended(&known.pauses, &self.names, &mut self.findings);
         let heading = self.heading(ends);
-        Told::new(heading, self.findings.sorted(&self.names))
+        ConnectionReport::new(heading, self.findings.sorted(&self.names))
     }
 
-    fn connecting(&mut self, end: Place) {
+    fn connecting(&mut self, end: Moment) {
         let Some(request) =
             [Kind::ConnectRequest, Kind::ServiceRequest].iter().find_map(|kind| self.told(*kind)).cloned()
         else {
@@ -103,7 +103,7 @@ impl Connection {
             }
         }
         let answers = [Kind::ConnectReply, Kind::ConnectReject, Kind::ServiceReply];
-        let is_answer = |told: &&Sent| told.from != asker && answers.contains(&told.kind);
+        let is_answer = |told: &&SentMessage| told.from != asker && answers.contains(&told.kind);
         let Some(answer) = self.told.iter().find(is_answer).cloned() else {
             return self.no_answer(&request, end);
         };
@@ -157,7 +157,7 @@ impl Connection {
     }
 
     /// Who asked waits no longer: nobody has refused anything.
-    fn gave_up(&mut self, request: &Sent, refusal: &Refusal) {
+    fn gave_up(&mut self, request: &SentMessage, refusal: &Refusal) {
         let (me, peer) = (&self.names[request.from], &self.names[request.from.other()]);
         let name = request.kind.name();
         let sent = times(request.frames.len());
@@ -189,7 +189,7 @@ impl Connection {
     }
 
     /// Somebody says no.
-    fn refused(&mut self, request: &Sent, refusal: &Refusal) {
+    fn refused(&mut self, request: &SentMessage, refusal: &Refusal) {
         let who = &self.names[refusal.from];
         let port = self.port.map_or(String::new(), |port| format!(" for port {port}"));
         let reply = self.told(Kind::ConnectReply).filter(|reply| reply.first.frame < refusal.frame).cloned();
@@ -227,14 +227,14 @@ impl Connection {
         self.findings.add(cause, refusal.from, text, &all(&frames, request.last.frame));
     }
 
-    fn no_answer(&mut self, request: &Sent, end: Place) {
+    fn no_answer(&mut self, request: &SentMessage, end: Moment) {
         if self.has_data() {
             return;
         }
         let name = request.kind.name();
         let longer = self.told(Kind::MsgRcptAck).filter(|told| told.from != request.from).map(|told| told.last);
         let waits_since = longer.unwrap_or(request.last);
-        let waiting = Sent { last: waits_since, ..request.clone() };
+        let waiting = SentMessage { last: waits_since, ..request.clone() };
         match waiting.is_given_up(end) {
             true => {
                 let text = match longer {
@@ -253,14 +253,14 @@ impl Connection {
     }
 
     /// A message had no answer yet.
-    fn unfinished(&mut self, told: &Sent, end: Place) {
+    fn unfinished(&mut self, told: &SentMessage, end: Moment) {
         let waited = end.since(told.last).map_or(0, |ns| ns / 1_000_000);
         let text = format!("the {} has no answer when the capture ends, {waited} ms later", told.kind.name());
         self.findings.add(Cause::Unfinished, told.from, text, &told.frames);
     }
 
     /// ConnectReply and ReadyToUse.
-    fn ready(&mut self, end: Place) {
+    fn ready(&mut self, end: Moment) {
         let Some(reply) = self.told(Kind::ConnectReply).cloned() else { return };
         let asker = reply.from.other();
         match self.told(Kind::ReadyToUse).cloned() {
@@ -294,8 +294,8 @@ impl Connection {
         }
     }
 
-    fn goodbye(&mut self, end: Place) {
-        let goodbyes: Vec<Sent> =
+    fn goodbye(&mut self, end: Moment) {
+        let goodbyes: Vec<SentMessage> =
             self.told.iter().filter(|told| told.kind == Kind::DisconnectRequest).cloned().collect();
         for goodbye in &goodbyes {
             let reply =
@@ -416,7 +416,7 @@ impl Connection {
     }
 
     /// Requests without an answer.
-    fn unanswered(&mut self, side: Side, ends: &Ends, end: Place) {
+    fn unanswered(&mut self, side: Side, ends: &Ends, end: Moment) {
         let (flow, is_heard) = (&self.flows[side as usize], self.flows.iter().any(|flow| flow.answers > 0));
         let Some(left) = flow.left().filter(|_| !self.is_unreliable) else { return };
         let Left { name, first, again, refused, last, tried_ns, longer } = left;

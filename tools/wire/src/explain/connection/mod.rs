@@ -6,13 +6,13 @@ pub(super) mod refusal;
 use super::cause::Cause;
 use super::congestion::Congestion;
 use super::finding::Findings;
-use super::flow::{milliseconds, Flow, Place};
+use super::flow::{milliseconds, Flow, Moment};
 use super::names::Names;
 use refusal::Refusal;
 use roce::cm::{rep, req, Kind, Message};
 use roce::opcode::Service;
 use roce::packet::Packet;
-use roce::track::{Connection as Ends, Seen, Side};
+use roce::track::{Connection as Ends, Membership, Side};
 use std::net::IpAddr;
 
 /// A message of the connection manager that comes again sooner than this was doubled on its way: its timers are longer.
@@ -20,18 +20,18 @@ const DOUBLED_NS: u64 = 20_000_000;
 
 /// A message of the connection manager: how often it was sent, and when.
 #[derive(Clone, Debug)]
-struct Sent {
+struct SentMessage {
     from: Side,
     kind: Kind,
     frames: Vec<u64>,
-    first: Place,
-    last: Place,
+    first: Moment,
+    last: Moment,
 }
 
 /// What is known so far.
 #[derive(Debug, Default)]
 pub(super) struct Connection {
-    told: Vec<Sent>,
+    told: Vec<SentMessage>,
     /// Of a ConnectReject or a ServiceReply: why.
     refusal: Option<Refusal>,
     port: Option<u16>,
@@ -41,8 +41,8 @@ pub(super) struct Connection {
     /// Packets of each side whose ICRC doesn't fit.
     damage: [Damage; 2],
     pub(super) congestion: Congestion,
-    first: Place,
-    last: Place,
+    first: Moment,
+    last: Moment,
     /// Nobody answers its requests.
     is_unreliable: bool,
     /// The frame of the last packet of each side; 0 before the first.
@@ -58,13 +58,13 @@ struct Damage {
 }
 
 impl Connection {
-    pub(super) fn new(place: Place, names: Names) -> Connection {
+    pub(super) fn new(place: Moment, names: Names) -> Connection {
         let flows = Side::BOTH.map(|side| Flow::new(side, names.clone()));
         Connection { flows, names, first: place, last: place, ..Connection::default() }
     }
 
     /// The next packet.
-    pub(super) fn take(&mut self, packet: &Packet, seen: Seen, is_damaged: bool, place: Place) {
+    pub(super) fn take(&mut self, packet: &Packet, seen: Membership, is_damaged: bool, place: Moment) {
         self.last = place;
         let from = seen.from as usize;
         self.heard[from] = place.frame;
@@ -127,7 +127,7 @@ impl Connection {
         &self.names
     }
 
-    fn message(&mut self, message: &Message, from: Side, place: Place) {
+    fn message(&mut self, message: &Message, from: Side, place: Moment) {
         match message.kind {
             Kind::ConnectRequest | Kind::ServiceRequest => {
                 self.port = self.port.or(message.service().and_then(roce::cm::Service::port));
@@ -162,9 +162,13 @@ impl Connection {
                 told.frames.truncate(16);
                 told.last = place;
             }
-            None => {
-                self.told.push(Sent { from, kind: message.kind, frames: vec![place.frame], first: place, last: place })
-            }
+            None => self.told.push(SentMessage {
+                from,
+                kind: message.kind,
+                frames: vec![place.frame],
+                first: place,
+                last: place,
+            }),
         }
     }
 
@@ -186,7 +190,7 @@ impl Connection {
         self.told(asked).is_some_and(|told| told.frames.len() > 1)
     }
 
-    fn told(&self, kind: Kind) -> Option<&Sent> {
+    fn told(&self, kind: Kind) -> Option<&SentMessage> {
         self.told.iter().find(|told| told.kind == kind)
     }
 

@@ -1,6 +1,6 @@
 //! What the responder makes of requests: it accepts them, refuses them, asks for them again, or brings what a READ wanted.
 
-use super::{lacked, Accepted, Flow, Place, Sent, SOON_NS};
+use super::{lacked, Accepted, Flow, Moment, Unanswered, SOON_NS};
 use crate::explain::cause::{Blame, Cause};
 use crate::explain::finding::Findings;
 use roce::aeth::{Nak, Syndrome};
@@ -15,7 +15,7 @@ impl Flow {
         packet: &Packet,
         psn: i64,
         request: Option<Request>,
-        place: Place,
+        place: Moment,
         findings: &mut Findings,
     ) {
         self.answers += 1;
@@ -23,8 +23,8 @@ impl Flow {
         let syndrome = packet.aeth().map_or(0, |aeth| aeth.syndrome);
         let before =
             self.last_answer.replace((psn, syndrome, place)).filter(|last| (last.0, last.1) == (psn, syndrome));
-        let is_asked_for = |last: Place| last.frame < self.again_at;
-        let is_soon = |last: Place| place.since(last).is_some_and(|since| since < SOON_NS);
+        let is_asked_for = |last: Moment| last.frame < self.again_at;
+        let is_soon = |last: Moment| place.since(last).is_some_and(|since| since < SOON_NS);
         if let Some((.., last)) = before.filter(|last| is_soon(last.2) && !is_asked_for(last.2)) {
             let text = format!("{}'s {} of PSN +{psn} came twice", self.peer(), packet.opcode.name);
             findings.add(Cause::Doubled, self.side, text, &[last.frame, place.frame]);
@@ -60,7 +60,7 @@ impl Flow {
         }
     }
 
-    fn refused(&mut self, nak: Nak, psn: i64, place: Place, findings: &mut Findings) {
+    fn refused(&mut self, nak: Nak, psn: i64, place: Moment, findings: &mut Findings) {
         self.done(psn, place, findings);
         let Some(cause) = Cause::of(nak) else { return self.gap_reported(psn, place, findings) };
         let frames = self.frames_at(psn, place);
@@ -83,7 +83,7 @@ impl Flow {
     }
 
     /// What the same capture says about the reason.
-    fn evidence(&self, cause: Cause, sent: &Sent) -> String {
+    fn evidence(&self, cause: Cause, sent: &Unanswered) -> String {
         match (cause, sent.remote) {
             (Cause::RemoteAccess, Some(remote)) => self.about_key(remote, sent),
             (Cause::InvalidRequest, _) => self.about_agreement(sent),
@@ -92,7 +92,7 @@ impl Flow {
     }
 
     /// What became of the same key before.
-    fn about_key(&self, remote: Remote, sent: &Sent) -> String {
+    fn about_key(&self, remote: Remote, sent: &Unanswered) -> String {
         if let Some((_, frame)) = self.invalidated.iter().rfind(|(key, _)| *key == remote.r_key) {
             return format!("; the SEND of frame {frame} has invalidated that key");
         }
@@ -117,7 +117,7 @@ impl Flow {
     }
 
     /// Whether the request keeps to what was agreed on.
-    fn about_agreement(&self, sent: &Sent) -> String {
+    fn about_agreement(&self, sent: &Unanswered) -> String {
         let reads = self.open.iter().filter(|other| other.is_deep && other.psn <= sent.psn).count() as u64;
         match (self.agreed_mtu, self.agreed_reads) {
             (Some(mtu), _) if sent.payload > mtu as usize => {
@@ -133,7 +133,7 @@ impl Flow {
         }
     }
 
-    fn gap_reported(&mut self, psn: i64, place: Place, findings: &mut Findings) {
+    fn gap_reported(&mut self, psn: i64, place: Moment, findings: &mut Findings) {
         let is_known = self.at(psn).is_some() || self.missing.iter().any(|(missing, _)| *missing == psn);
         self.gap = Some((psn, place.frame));
         self.ask_for(psn);
@@ -159,8 +159,8 @@ impl Flow {
     }
 
     /// A packet of the response to the READ that begins with the PSN `first`.
-    fn response(&mut self, packet: &Packet, psn: i64, first: i64, place: Place, findings: &mut Findings) {
-        let is_it = |sent: &Sent| sent.is_read && sent.psn == first;
+    fn response(&mut self, packet: &Packet, psn: i64, first: i64, place: Moment, findings: &mut Findings) {
+        let is_it = |sent: &Unanswered| sent.is_read && sent.psn == first;
         if !self.open.iter().any(is_it) {
             return;
         }
@@ -182,7 +182,7 @@ impl Flow {
     }
 
     /// All before this PSN is answered, but READs whose bytes are missing.
-    fn done(&mut self, end: i64, place: Place, findings: &mut Findings) {
+    fn done(&mut self, end: i64, place: Moment, findings: &mut Findings) {
         while let Some(sent) = self.open.front().filter(|sent| sent.psn < end) {
             if sent.is_read && sent.response < sent.end {
                 if let Some(front) = self.open.front_mut().filter(|front| end > front.end) {
@@ -219,7 +219,7 @@ impl Flow {
     }
 
     /// The responder has answered a packet, so it has arrived.
-    fn carried_out(&mut self, sent: &Sent) {
+    fn carried_out(&mut self, sent: &Unanswered) {
         const MOST: usize = 16;
         self.longest_answered = self.longest_answered.max(sent.payload);
         let is_first_try = sent.first.frame == sent.last.frame;
@@ -231,13 +231,13 @@ impl Flow {
         let is_known =
             |known: &Accepted| known.remote == remote && known.name == sent.name && known.length >= sent.length;
         if self.accepted.len() < MOST && !self.accepted.iter().any(is_known) {
-            let Sent { name, length, first, .. } = *sent;
+            let Unanswered { name, length, first, .. } = *sent;
             self.accepted.push(Accepted { name, remote, length, frame: first.frame });
         }
     }
 
     /// The request to which this PSN belongs.
-    fn at(&self, psn: i64) -> Option<&Sent> {
+    fn at(&self, psn: i64) -> Option<&Unanswered> {
         self.open.iter().find(|sent| sent.has(psn))
     }
 
@@ -246,7 +246,7 @@ impl Flow {
     }
 
     /// The frames of a request and of its answer.
-    fn frames_at(&self, psn: i64, answer: Place) -> Vec<u64> {
+    fn frames_at(&self, psn: i64, answer: Moment) -> Vec<u64> {
         self.at(psn).map(|sent| sent.first.frame).into_iter().chain([answer.frame]).collect()
     }
 }

@@ -32,21 +32,21 @@ pub(super) fn lacked(name: &str) -> &'static str {
 
 /// A packet in its capture.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct Moment {
     pub frame: u64,
     pub time_ns: Option<u64>,
 }
 
-impl Place {
+impl Moment {
     /// Nanoseconds since another; None without times.
-    pub(super) fn since(self, other: Place) -> Option<u64> {
+    pub(super) fn since(self, other: Moment) -> Option<u64> {
         Some(self.time_ns?.saturating_sub(other.time_ns?))
     }
 }
 
 /// A request's packet that has no answer yet.
 #[derive(Debug, Default)]
-struct Sent {
+struct Unanswered {
     /// The PSNs that it takes: a READ takes one for each packet of its response.
     psn: i64,
     end: i64,
@@ -60,8 +60,8 @@ struct Sent {
     payload: usize,
     /// Its ICRC doesn't fit.
     is_damaged: bool,
-    first: Place,
-    last: Place,
+    first: Moment,
+    last: Moment,
     /// The responder has asked for it again, or for one before it.
     is_asked_for: bool,
     /// How often a timer sent it again, and the frames of that.
@@ -70,10 +70,10 @@ struct Sent {
     /// The response that comes next.
     response: i64,
     /// Where it shows that a packet of the response isn't in the capture.
-    hole: Option<Place>,
+    hole: Option<Moment>,
 }
 
-impl Sent {
+impl Unanswered {
     fn has(&self, psn: i64) -> bool {
         (self.psn..self.end).contains(&psn)
     }
@@ -92,8 +92,8 @@ pub(super) struct Disbelieved {
 pub(super) struct Resent {
     pub name: &'static str,
     pub psn: i64,
-    pub first: Place,
-    pub again: Place,
+    pub first: Moment,
+    pub again: Moment,
     pub count: u64,
 }
 
@@ -109,7 +109,7 @@ pub(super) struct Flow {
     pub answers: u64,
     /// Answers that are cut before the byte that says yes or no.
     pub unread: u64,
-    open: VecDeque<Sent>,
+    open: VecDeque<Unanswered>,
     /// The PSN behind the newest request.
     next: Option<i64>,
     /// The frame of the newest request that's no repetition.
@@ -153,7 +153,7 @@ pub(super) struct Flow {
     /// What comes again sooner than this was not sent again: half of the requester's timer.
     pub soon_ns: Option<u64>,
     /// The last answer: its PSN, its syndrome, and where it is.
-    last_answer: Option<(i64, u8, Place)>,
+    last_answer: Option<(i64, u8, Moment)>,
     /// The queue pair to which it goes.
     answered_to: u32,
 }
@@ -173,7 +173,7 @@ pub(super) struct Left {
     pub first: u64,
     pub again: Vec<u64>,
     pub refused: Option<u64>,
-    pub last: Place,
+    pub last: Moment,
     /// Nanoseconds between the first and the last time that it was sent.
     pub tried_ns: Option<u64>,
     /// Its payload, if it's longer than that of each packet that was answered.
@@ -201,7 +201,7 @@ impl Flow {
         packet: &Packet,
         psn: i64,
         is_damaged: bool,
-        place: Place,
+        place: Moment,
         findings: &mut Findings,
     ) {
         const MOST_KEYS: usize = 64;
@@ -246,7 +246,7 @@ impl Flow {
         self.traffic.count(packet);
     }
 
-    fn add(&mut self, packet: &Packet, psn: i64, is_damaged: bool, place: Place) -> i64 {
+    fn add(&mut self, packet: &Packet, psn: i64, is_damaged: bool, place: Moment) -> i64 {
         let is_read = packet.opcode.operation == Operation::ReadRequest;
         let length = packet.dma_length().map_or(packet.payload_length() as u64, u64::from);
         let mtu = u64::from(self.mtu.unwrap_or(1024).max(1));
@@ -254,7 +254,7 @@ impl Flow {
         if self.open.len() == MOST_OPEN {
             self.open.pop_front();
         }
-        let sent = Sent {
+        let sent = Unanswered {
             psn,
             end: psn + span,
             name: packet.opcode.name,
@@ -267,7 +267,7 @@ impl Flow {
             first: place,
             last: place,
             response: psn,
-            ..Sent::default()
+            ..Unanswered::default()
         };
         let at = self.open.iter().rposition(|open| open.psn < psn).map_or(0, |at| at + 1);
         self.open.insert(at, sent);
@@ -276,7 +276,7 @@ impl Flow {
     }
 
     /// PSNs that the capture lacks. Of very many it is the capture's own fault.
-    fn leaves_out(&mut self, next: i64, psn: i64, place: Place) {
+    fn leaves_out(&mut self, next: i64, psn: i64, place: Moment) {
         const MOST: i64 = 64;
         if psn - next <= MOST {
             self.missing.extend((next..psn).map(|psn| (psn, place.frame)));
@@ -287,7 +287,7 @@ impl Flow {
     }
 
     /// A packet whose PSN was there before.
-    fn again(&mut self, packet: &Packet, psn: i64, place: Place, findings: &mut Findings) {
+    fn again(&mut self, packet: &Packet, psn: i64, place: Moment, findings: &mut Findings) {
         let (name, side) = (packet.opcode.name, self.side);
         self.again_at = place.frame;
         let Some(sent) = self.open.iter_mut().find(|sent| sent.has(psn)) else {
@@ -356,7 +356,7 @@ impl Flow {
 
     /// READs whose response the capture lacks in part, though nobody asked for it again. If the capture goes on long enough after
     /// that, the requester had it, and only the recorder missed it.
-    pub(super) fn settle(&mut self, end: Place, findings: &mut Findings) {
+    pub(super) fn settle(&mut self, end: Moment, findings: &mut Findings) {
         const LONG_NS: u64 = 1_000_000_000;
         while let Some((hole, sent)) = self.open.front().and_then(|sent| Some((sent.hole?, sent))) {
             if end.since(hole).is_some_and(|since| since >= LONG_NS) || self.answered > Some(sent.end + 3) {
