@@ -5,7 +5,7 @@
 //! psn, sequence, length, access, resource, memory. The first gate that is shut decides what is answered.
 
 use super::responses::Response;
-use super::verdict::{Blame, Nak};
+use super::verdict::{Fault, Nak};
 use super::{Broken, State, View};
 use crate::completion::Completion;
 use crate::congestion::pace::Pace;
@@ -131,15 +131,15 @@ impl Responder {
         ctx.say(|| Fact::new("refused").with("psn", psn).with("packet", name).refused(nak).with("answer", syndrome));
         self.send_ack(psn, syndrome, qp, ctx)?;
         match fault {
-            Blame::Nobodys => {
+            Fault::Nobodys => {
                 // The packets behind it are on their way; they are dropped without a word.
                 self.nak_sent = true;
                 return Ok(());
             }
-            Blame::Receive(status) => {
+            Fault::Receive(status) => {
                 self.receive.take().iter().for_each(|receive| qp.complete_unfilled(receive, status, ctx));
             }
-            Blame::Peer(event) => ctx.push(Effect::Raise(event)),
+            Fault::Peer(event) => ctx.push(Effect::Raise(event)),
         }
         Err(Broken)
     }

@@ -49,7 +49,7 @@ pub(super) enum Nak {
 }
 
 /// What a refused request means for us.
-pub(super) enum Blame {
+pub(super) enum Fault {
     /// None: the requester tries again.
     Nobodys,
     /// The receive's: so it completes.
@@ -60,15 +60,15 @@ pub(super) enum Blame {
 
 impl Nak {
     /// What the requester is told (9.7.5), and whose fault it is.
-    pub fn judge(&self) -> (Syndrome, Blame) {
+    pub fn judge(&self) -> (Syndrome, Fault) {
         let (nak, fault) = match self {
-            Nak::NotReady { timer } => return (Syndrome::rnr_nak(*timer), Blame::Nobodys),
-            Nak::NoRoom { .. } => (aeth::Nak::InvalidRequest, Blame::Receive(Status::LocLenErr)),
+            Nak::NotReady { timer } => return (Syndrome::rnr_nak(*timer), Fault::Nobodys),
+            Nak::NoRoom { .. } => (aeth::Nak::InvalidRequest, Fault::Receive(Status::LocLenErr)),
             // The bytes are placed: that is acknowledged (class J in 9.9.3).
-            Nak::Invalidate(..) => return (Syndrome::ACK, Blame::Receive(Status::RemInvReqErr)),
-            Nak::OwnMemory(_) => (aeth::Nak::RemoteOperational, Blame::Receive(Status::LocProtErr)),
-            Nak::Memory { .. } => (aeth::Nak::RemoteAccess, Blame::Peer(AsyncEvent::QpAccessError)),
-            _ => (aeth::Nak::InvalidRequest, Blame::Peer(AsyncEvent::QpRequestError)),
+            Nak::Invalidate(..) => return (Syndrome::ACK, Fault::Receive(Status::RemInvReqErr)),
+            Nak::OwnMemory(_) => (aeth::Nak::RemoteOperational, Fault::Receive(Status::LocProtErr)),
+            Nak::Memory { .. } => (aeth::Nak::RemoteAccess, Fault::Peer(AsyncEvent::QpAccessError)),
+            _ => (aeth::Nak::InvalidRequest, Fault::Peer(AsyncEvent::QpRequestError)),
         };
         (Syndrome::Nak(nak), fault)
     }

@@ -42,7 +42,7 @@ const FALLS: [(Victim, Signal, &str); 15] = [
 fn runs(name: &str, temporary: &str, victim: Victim, signal: Signal, moment: u64) -> Child {
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -c 0; exec \"$0\" \"$@\""]).arg(lab().get_program()).env("TMPDIR", temporary);
-    command.args(["exec", "--deadline=5", "--name", name]);
+    command.args(["exec", "--deadline=60", "--name", name]);
     command.args(["--server=rping -s -C 2000000", "--client=rping -c -a server -C 2000000"]);
     if let Victim::Program(node) = victim {
         let signal = signal.as_raw();
