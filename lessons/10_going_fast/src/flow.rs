@@ -72,7 +72,7 @@ impl<'a> Flow<'a> {
         let room = self.plan.depth - (self.posted - self.done);
         match self.plan.batch.min(self.plan.count - self.posted).min(self.credits) {
             batch if batch <= room => batch,
-            // A batch waits until there's room for all of it, unless nothing is under way that could make room.
+            // A batch waits until there's room for all of it, unless nothing is under way that would free some.
             _ if self.flights.is_empty() => room,
             _ => 0,
         }
