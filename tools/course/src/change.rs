@@ -99,7 +99,7 @@ pub struct Change {
     pub edits: Vec<Edit>,
     pub options: Options,
     pub told: Told,
-    /// How it is run once more, each time it has come as told: what works by chance, or knows the answer, fails then.
+    /// How it's run once more, each time it has come as told: what works by chance, or knows the answer, fails then.
     pub again: Vec<Again>,
     /// Whether somebody is to mend it: whose client is dead has failed, and nobody waits until its server has noticed.
     pub is_exercise: bool,

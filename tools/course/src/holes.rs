@@ -110,7 +110,7 @@ fn done(lesson: &str) -> Result<()> {
 fn answer(mine: &MineNic, hole: &Hole, style: Style) -> Result<()> {
     if mine.0.has(TOLD, &hole.name) && !mine.0.has(DONE, &hole.name) {
         mine.0.note(DONE, &hole.name)?;
-        let answer = markdown::plain(&format!("Your prediction: {}", hole.answer), style.width);
+        let answer = markdown::plain(&format!("Answer to the prediction: {}", hole.answer), style.width);
         writeln!(stdout(), "\n{answer}")?;
     }
     Ok(())

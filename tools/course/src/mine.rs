@@ -203,7 +203,7 @@ impl Mine {
         Ok(())
     }
 
-    /// How it is run, without its arguments.
+    /// How it's run, without its arguments.
     fn command(&self, project: &Project) -> String {
         match self.language {
             Language::Rust => self.command_of(project.target.join("debug/mine")),

@@ -12,16 +12,16 @@
 //! | part | prose | fences |
 //! |---|---|---|
 //! | (no name) | what the reader is asked to predict | `diff`: the [edits](crate::edit); `toml`: the [options](crate::change::Options) |
-//! | What comes of it | why | `text`: the [outcome](crate::expected) |
+//! | What happens | why | `text`: the [outcome](crate::expected) |
 //!
 //! An exercise, with the command `make try-NN-NAME`: it is mended, and the lesson as it is is a solution.
 //!
 //! | part | prose | fences |
 //! |---|---|---|
 //! | (no name) | what has to be mended, and where to look | |
-//! | How it is run | | `toml`: options |
+//! | How it's run | | `toml`: options |
 //! | Hints | a numbered list: one more after each failure | |
-//! | What has to come of it | | `text`: the outcome; a line that is indented is the hint to the one above |
+//! | Pass when | | `text`: the outcome; a line that is indented is the hint to the one above |
 //! | Once more, Once more 2 … | why it is run another time | `toml`: the options of that; `text`: its outcome, if that is another |
 //! | Solved | why | |
 //! | The hole, … | `The judge says: ` a part of what it says about the hole | `diff`: makes the hole |
@@ -34,12 +34,12 @@ use anyhow::{ensure, Context, Result};
 use run::files::{name, read};
 use std::path::Path;
 
-/// What the folded part of a page is called that tells what comes of a change.
-pub const OUTCOME: &str = "What comes of it";
+/// The folded part of a page that says what happens when the change is made.
+pub const OUTCOME: &str = "What happens";
 /// The part that tells another run, which must show the same unless it says what.
 pub const AGAIN: &str = "Once more";
 /// The part with the options of the first run.
-pub(crate) const RUN_BY: &str = "How it is run";
+pub(crate) const RUN_BY: &str = "How it's run";
 /// How the name of the file ends that has the other parts of a page.
 pub const JUDGE: &str = "judge.md";
 /// How the link to the recorded run begins, which is no prose.

@@ -6,8 +6,8 @@
 //!
 //! | part | prose | fences |
 //! |---|---|---|
-//! | (no name) | a question to predict, the calls, what to write | without a word: a picture |
-//! | Your prediction | the answer | |
+//! | (no name) | a question to predict, the calls, what to write; a [paragraph](crate::task) may be for one language | without a word: a picture |
+//! | Answer | to the question that was to be predicted | |
 //! | Reference | | `toml`: where it stands in the lesson's source, in C and in Python: [`Reference`] |
 //! | Right 1, Wrong 1 … | `The judge says: ` of a wrong one | `diff`: made to the lesson's own source, or to a [reference](crate::edited) |
 //!
@@ -18,18 +18,20 @@ use crate::edit::Edit;
 use crate::edited;
 use crate::exercise::{list, HINTS, OUTCOME};
 use crate::expected::Told;
+use crate::mine::Language;
 use crate::page::{Page, AGAIN, RUN_BY};
 use crate::project::Project;
 use crate::proof::Proof;
 use crate::reference::{self, Reference};
 use crate::run::Place;
+use crate::task::is_for;
 use anyhow::{ensure, Result};
 use std::path::{Path, PathBuf};
 
 /// The folder in a lesson's own.
 const FOLDER: &str = "steps";
 const COMMAND: &str = "make step";
-const ANSWER: &str = "Your prediction";
+const ANSWER: &str = "Answer";
 const REFERENCE: &str = "Reference";
 /// How far a hint is indented: one is told.
 const HINTED: &str = "      ";
@@ -46,7 +48,7 @@ pub struct Step {
     /// What helps, one more each time.
     pub hints: Vec<String>,
     pub reference: Reference,
-    /// How it is run, and what must be seen.
+    /// How it's run, and what must be seen.
     pub change: Change,
     pub proofs: Vec<Proof>,
 }
@@ -73,7 +75,10 @@ impl Step {
         let again = Again::of_page(page, &told)?;
         let change = Change { name, edits: Vec::new(), options, told, again, is_exercise: true };
         let hints = list(&page.part(HINTS)?.prose());
-        ensure!(!hints.is_empty(), "a step has hints");
+        let are_all_helped = [Language::Rust, Language::C, Language::Python]
+            .into_iter()
+            .all(|language| hints.iter().any(|hint| is_for(hint, language)));
+        ensure!(are_all_helped, "a step has hints, in each language");
         Ok(Self {
             title: page.title.clone(),
             task: page.parts[0].lines.join("\n"),

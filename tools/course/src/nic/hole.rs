@@ -8,7 +8,7 @@
 //! | (no name) | a question to predict, what to write, the specification's section | without a word: a picture |
 //! | The hole | `The judge says: ` what it says of the stub | `toml`: [`Place`]; `rust`: the stub, which works wrongly, and ends |
 //! | Hints | a numbered list | |
-//! | Your prediction | the answer | |
+//! | Answer | to the question that was to be predicted | |
 //! | Wrong 1 … | `The judge says: ` | `diff`: made to the project's own body |
 //!
 //! The solution is the project's own source.
@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 const FOLDER: &str = "holes";
 const COMMAND: &str = "make nic";
 const HOLE: &str = "The hole";
-const ANSWER: &str = "Your prediction";
+const ANSWER: &str = "Answer";
 const WRONG: &str = "Wrong";
 
 /// Where a hole is: a file below `tools/`, and below the learner's folder; and the function there.
