@@ -813,7 +813,7 @@ static int server_6(struct connection *c) {
            exchange(c) || show_memory(c) || wait_disconnect(c);
 }
 
-// ---- Lesson 7: the end. More receives are posted than messages come; either side hangs up; four come back flushed.
+// ---- Lesson 7: the end. We post four receives too many, either side hangs up, and they come back flushed.
 
 // What both sides must agree on, in the private data of the ConnectRequest.
 static const char *terms(void) {
@@ -831,8 +831,8 @@ static int check_terms(struct connection *c) {
     return wrong(why);
 }
 
-// Waits until each receive is accounted for. A SEND that the goodbye caught under way comes back here, too. Flushed
-// ones tell nothing about the cause: that is the first completion with another status, if there is one.
+// Waits until each receive is accounted for. If the goodbye caught a SEND under way, that may come back here as well. A
+// flush says nothing about the cause, which is the first completion with another status, if there is one.
 static int drain(struct connection *c) {
     int flushed = 0, result = 0;
     for (int wr_id = RECEIVE; wr_id < RECEIVE + RECEIVES; wr_id++) {
@@ -850,14 +850,14 @@ static int drain(struct connection *c) {
     return result;
 }
 
-// Who goes first sends the DisconnectRequest; the other waits for it, and answers.
+// Whoever goes first sends the DisconnectRequest, and the other side waits for it and answers.
 static int close_connection(struct connection *c, bool goes_first) {
     return (!goes_first && wait_for_event(c, RDMA_CM_EVENT_DISCONNECTED)) ||
            check("rdma_disconnect", rdma_disconnect(c->id)) || drain(c) ||
            (goes_first && wait_for_event(c, RDMA_CM_EVENT_DISCONNECTED));
 }
 
-// However it went, the connection is closed in good order. After a failure we do not wait for the other's goodbye.
+// However it went, we close in good order. After a failure we don't wait for the other's goodbye, which may never come.
 static int exchange_and_close(struct connection *c) {
     if (args.is_server && !c->established)
         return wrong("the client hung up before anything was exchanged: it may say why");

@@ -558,12 +558,12 @@ def perform(c, args, action, theirs):
 # ---- Lesson 07: hang up, and account for every posted receive --------------------------------------------------------
 
 def terms(args):
-    """What both sides must agree on, in the private data of the ConnectRequest."""
+    """What both sides must agree on. It travels in the private data of the ConnectRequest."""
     return f"{args.mode} {args.closer}".encode()
 
 
 def check_terms(c, args, asked):
-    """Two programs with different terms would wait for each other: better to say no now, and why."""
+    """With different terms the two programs would wait for each other, so we'd rather say no now, and why."""
     if not asked.private_data.startswith(terms(args)):
         why = "client and server differ in -m or --closer"
         c.id.reject(why.encode())
@@ -571,7 +571,7 @@ def check_terms(c, args, asked):
 
 
 def exchange_and_close(c, args):
-    """However it went, the connection is closed in good order. After a failure we wait for nobody's goodbye."""
+    """However it went, we close in good order. After a failure we don't wait for the other's goodbye."""
     try:
         exchange(c, args)
     except (Failed, PyverbsError) as cause:

@@ -36,10 +36,10 @@ pub fn run(args: &Args) -> Result<()> {
     let mut posted = receives.iter().map(|receive| receive.wr_id).collect();
     let exchange = Exchange { role: Role::Client, args, resources: &resources, channel: &channel, buffers: &buffers };
     let outcome = exchange.run(&receives, &mut posted);
-    // However it went, the connection is closed in good order. After a failure we do not wait for the other's goodbye.
+    // However it went, we close in good order. After a failure we don't wait for the other's goodbye, which may never come.
     let goes_first = args.text(&CLOSER) == "client" || outcome.is_err();
     let closed = close(goes_first, &id, &channel, &resources, &posted);
-    // The cause comes before what followed from it.
+    // If both failed, the exchange failed first, and the rest is what followed from it.
     outcome.and(closed)?;
     show_memory(&buffers.destination)?;
     teardown(resources, vec![buffers.source, buffers.destination], id, channel);

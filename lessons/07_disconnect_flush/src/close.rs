@@ -1,17 +1,17 @@
 //! The end of a connection: hang up, collect what comes back, and tell the cause from its echoes.
 //!
-//! `rdma_disconnect` moves the QP to ERR. Every request that is not finished then completes with WR_FLUSH_ERR: "not known
-//! to be done". A SEND may have arrived all the same. Such a completion is no fault, and it tells nothing about the cause:
-//! it is an echo of what moved the QP to ERR. Look for the first completion with another status; if there is none, the
-//! connection simply ended.
+//! `rdma_disconnect` moves the QP to ERR. Every request that isn't finished then completes with WR_FLUSH_ERR, which means "not
+//! known to be done": a SEND may have arrived all the same. Such a completion says nothing about the cause, because it only
+//! echoes whatever moved the QP to ERR. Look for the first completion with another status. If there is none, the connection
+//! was simply closed.
 
 use common::cm::RDMA_CM_EVENT_DISCONNECTED;
 use common::{say, stage, CmId, EventChannel, Result, WorkCompletion};
 
 use crate::Resources;
 
-/// Closes a connection on which the receives `posted` are still posted. Who goes first sends the DisconnectRequest;
-/// the other waits for it, and answers.
+/// Hangs up, and collects the receives that are still `posted`. Whoever goes first sends the DisconnectRequest, and the other
+/// side waits for it and answers.
 pub fn close(goes_first: bool, id: &CmId, channel: &EventChannel, resources: &Resources, posted: &[u64]) -> Result<()> {
     let _stage = stage("close");
     if !goes_first {
@@ -26,7 +26,7 @@ pub fn close(goes_first: bool, id: &CmId, channel: &EventChannel, resources: &Re
     Ok(())
 }
 
-/// Waits until each receive is accounted for. A SEND that the goodbye caught under way comes back here, too.
+/// Waits until each receive is accounted for. If the goodbye caught a SEND under way, that may come back here as well.
 fn drain(resources: &Resources, posted: &[u64]) -> Result<()> {
     let _stage = stage("drain");
     let mut drained = Vec::new();
@@ -40,7 +40,8 @@ fn drain(resources: &Resources, posted: &[u64]) -> Result<()> {
     }
     let flushed = drained.iter().filter(|wc| wc.is_flush() && posted.contains(&wc.wr_id)).count();
     say!("{flushed} receives came back flushed");
-    // The first failure that is no echo. Nothing but the status is looked at: with an error the opcode is undefined.
+    // The first failure that isn't a flush is the cause. We look at nothing but the status, because the opcode of a failed
+    // completion is undefined.
     match drained.iter().find(|wc| !wc.is_success() && !wc.is_flush()) {
         Some(cause) => Err(cause.to_error()),
         None => Ok(()),

@@ -30,7 +30,7 @@ pub struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
-    /// Runs the machine until both sides are done. What is still in `posted` after that comes back flushed.
+    /// Runs the machine until both sides are done, and strikes each completed receive off the list `posted`.
     pub fn run(&self, receives: &[PostedReceive], posted: &mut Vec<u64>) -> Result<()> {
         let _stage = stage("exchange");
         let mut state = State::START;
@@ -47,7 +47,7 @@ impl Exchange<'_> {
             // Take the whole batch, because the event that woke us may stand for several completions and won't come again.
             posted.retain(|wr_id| batch.iter().all(|wc| wc.wr_id != *wr_id));
             for wc in batch {
-                // An echo of what comes, or has come, with another status, or as a goodbye.
+                // Only an echo. The cause comes with another status, or as a goodbye.
                 if wc.is_flush() {
                     continue;
                 }

@@ -1,4 +1,5 @@
-//! Lesson 07: the end. More receives are posted than messages come; either side hangs up; the receives come back flushed.
+//! Lesson 07: the end. Each side posts more receives than it'll get messages. Then either side hangs up, and the rest of them
+//! come back flushed.
 //!
 //! ```text
 //! closer                           other
@@ -10,7 +11,7 @@
 //!  DISCONNECTED                         │
 //! ```
 //!
-//! And a puzzle, beside this folder: `--puzzle`. See puzzle/mod.rs.
+//! With `--puzzle` one of the programs of ../puzzle runs instead.
 
 mod client;
 mod close;
@@ -59,16 +60,16 @@ const OWN_LEN: usize = 4096;
 /// Room for a message of the other side, in bytes. An MR has 16, and a DONE is a short text.
 const MESSAGE_LEN: usize = 64;
 
-/// An MR and a DONE come from the peer. More receives are posted: these come back flushed.
+/// Two for the peer's messages, an MR and a DONE. The other four will still be posted when we hang up.
 const RECEIVES: usize = 2 + 4;
 
 /// Which one-sided operation is used. It must be the same on both sides.
 const MODE: Opt = Opt::choice(Side::Both, "mode", &["write", "read"], "WRITE to the other side, or READ").short('m');
 
-/// Which side hangs up first: the same on both sides.
+/// Which side hangs up first. It must be the same on both sides.
 const CLOSER: Opt = Opt::choice(Side::Both, "closer", &["client", "server"], "Which side hangs up first");
 
-/// Programs of another kind, for the puzzle.
+/// Runs one of the puzzle's programs, which have nothing to do with the exchange.
 const PUZZLE: Opt = Opt::choice(Side::Both, "puzzle", &["no", "a", "b", "c"], "One of the puzzle's programs instead");
 
 /// What each side has for the other, a text or bytes of a pattern.
@@ -167,7 +168,7 @@ const CONN_PARAM: ConnParam = ConnParam {
     rnr_retry_count: RNR_RETRIES,
 };
 
-/// What both sides must agree on, in the private data of the ConnectRequest.
+/// What both sides must agree on. It travels in the private data of the ConnectRequest.
 fn terms(args: &Args) -> Vec<u8> {
     format!("{} {}", args.text(&MODE), args.text(&CLOSER)).into()
 }

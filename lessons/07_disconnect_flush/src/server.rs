@@ -54,10 +54,10 @@ fn serve(id: CmId, asked: &ConnParam, args: &Args) -> Result<()> {
     let mut posted = receives.iter().map(|receive| receive.wr_id).collect();
     let exchange = Exchange { role: Role::Server, args, resources: &resources, channel: &channel, buffers: &buffers };
     let outcome = exchange.run(&receives, &mut posted);
-    // However it went, the connection is closed in good order. After a failure we do not wait for the other's goodbye.
+    // However it went, we close in good order. After a failure we don't wait for the other's goodbye, which may never come.
     let goes_first = args.text(&CLOSER) == "server" || outcome.is_err();
     let closed = close(goes_first, &id, &channel, &resources, &posted);
-    // The cause comes before what followed from it.
+    // If both failed, the exchange failed first, and the rest is what followed from it.
     outcome.and(closed)?;
     show_memory(&buffers.destination)?;
     teardown(resources, vec![buffers.source, buffers.destination], id, channel);
@@ -94,7 +94,7 @@ fn wait_connect_request(listening: &EventChannel) -> Result<(CmId, ConnParam)> {
     Ok((event.id(), asked))
 }
 
-/// Two programs with different terms would wait for each other: better to say no now, and why.
+/// With different terms the two programs would wait for each other, so we'd rather say no now, and why.
 fn check_terms(id: &CmId, asked: &ConnParam, args: &Args) -> Result<()> {
     let _stage = stage("check_terms");
     if asked.private_data.starts_with(&terms(args)) {

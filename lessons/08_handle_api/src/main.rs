@@ -1,6 +1,6 @@
 //! Lesson 08: queue pairs without a connection manager. Two parts, and one server for both:
 //!
-//! - `by_hand`: what the two sides must know of each other goes over TCP, and each moves its own queue pair.
+//! - `by_hand`: the two sides exchange over TCP what they must know of each other, and each moves its own queue pair.
 //! - `handles`, with `--part handles` or `--part calls`: a small API on top, as a teaching kernel has it.
 //!
 //! ```text

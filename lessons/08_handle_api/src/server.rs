@@ -18,7 +18,7 @@ pub fn run(args: &Args) -> Result<()> {
     clients.result()
 }
 
-/// Each message of the client's asks for something: its card for our queue pair to lead to its own.
+/// Each message of the client asks for something. A card asks us to connect our queue pair to the client's.
 fn serve(mut peer: Peer, args: &Args) -> Result<()> {
     let _stage = stage("serve");
     let desk = Desk::open(args)?;
@@ -35,15 +35,15 @@ fn serve(mut peer: Peer, args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Leads our queue pair to the client's, from whatever state it is in.
+/// Connects our queue pair to the client's, whatever state it's in.
 fn lead_to(theirs: &Card, desk: &Desk, qp: &QueuePair, memory: &MemoryRegion, peer: &mut Peer) -> Result<()> {
     let ours = fill_card(&desk.context, peer, qp, memory)?;
     connect(qp, &ours, theirs)?;
-    // Only now: when the client reads this, our queue pair is ready.
+    // Not before, because the client WRITEs when it has read this, and then our queue pair must be ready.
     peer.tell(&ours.card.long())
 }
 
-/// Sends back what it receives: part two asks for it.
+/// Sends back what it receives, which `--part calls` asks for.
 fn answer(desk: &Desk, qp: &QueuePair, memory: &MemoryRegion, peer: &mut Peer) -> Result<()> {
     let _stage = stage("answer");
     let receive = qp.post_recv(memory, 0..memory.len())?;

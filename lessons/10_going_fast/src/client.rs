@@ -1,4 +1,4 @@
-//! The client: knocks with the plan, drives the requests, and tells what came of it.
+//! The client: connects with the plan, drives the requests, and reports what that took.
 
 use common::{args::Args, cm::*, *};
 
@@ -31,19 +31,19 @@ fn resolve(events: &EventChannel, args: &Args) -> Result<CmId> {
     Ok(id)
 }
 
-/// For the server's words about credits. They have no bytes.
+/// For the server's messages about credits, which have no bytes.
 fn post_receives(desk: &Desk) -> Result<()> {
     let _stage = stage("post_receives");
     (0..CREDIT_MESSAGES).try_for_each(|_| desk.qp.post_recv_pieces(&[]).map(drop))
 }
 
-/// A piece of memory for each request that can be under way. What is READ, our own device writes there.
+/// A piece of memory for each request that can be under way. What we READ, our own device writes into it.
 fn register_pool(desk: &Desk, plan: &Plan) -> Result<Vec<MemoryRegion>> {
     let _stage = stage("register_pool");
     (0..plan.depth).map(|_| desk.pd.reg_mr(plan.size, Access::LOCAL_WRITE)).collect()
 }
 
-/// The plan goes there, and the server's memory comes back.
+/// Takes the plan along, and brings back where the server's memory is.
 fn connect(id: &CmId, desk: &Desk, plan: &Plan) -> Result<Metadata> {
     let _stage = stage("connect");
     id.connect(&ConnParam { private_data: plan.encode(), ..CONN_PARAM })?;

@@ -1,6 +1,6 @@
-//! The client's loop: keep as many requests under way as the plan allows.
+//! The client's loop, which keeps as many requests under way as the plan allows.
 //!
-//! All lists have their room before it begins: only a sleep and `--mrs each` allocate anything.
+//! Its lists get their room before the clock starts, so that only a sleep and `--mrs each` allocate anything afterwards.
 
 use std::{collections::VecDeque, time::Duration, time::Instant};
 
@@ -8,11 +8,11 @@ use common::{wc::IBV_WC_RECV, *};
 
 use crate::{plan::Plan, wait::Waiter, Desk, INLINE};
 
-/// A signaled request that is under way. When it is done, so are all before it.
+/// A signaled request that's under way. When it's done, so are all before it.
 struct Flight {
     wr_id: u64,
     posted: Instant,
-    /// How many requests are done then.
+    /// How many requests are done when this one is.
     done: usize,
 }
 
@@ -26,15 +26,15 @@ pub struct Flow<'a> {
     batch: Vec<SendWr<'a>>,
     posted: usize,
     done: usize,
-    /// How many receives are free at the server. As many as you like if nobody tells.
+    /// How many more SENDs will find a receive at the server. Without `--credits` nobody counts them.
     credits: usize,
-    /// The clock is read once for each completion: it also costs something. What is posted next is posted at that time.
+    /// When the last completion came. Reading the clock costs time, so what we post next counts as posted now.
     pub now: Instant,
     pub started: Instant,
     pub posts: u64,
     /// From the post of a signaled request to its completion in the program's hands.
     pub latencies: Vec<Duration>,
-    /// What the device had counted before.
+    /// What the device's counters said before we began.
     pub before: [Option<u64>; 4],
 }
 
@@ -67,12 +67,12 @@ pub fn flow<'a>(desk: &'a Desk, plan: &'a Plan, pool: &'a [MemoryRegion], peer: 
 }
 
 impl<'a> Flow<'a> {
-    /// How many requests go with the next post: none while there is no room.
+    /// How many requests the next post takes. 0 means that we have to wait for a completion first.
     fn may_post(&self) -> usize {
         let room = self.plan.depth - (self.posted - self.done);
         match self.plan.batch.min(self.plan.count - self.posted).min(self.credits) {
             batch if batch <= room => batch,
-            // A batch waits until there is room for all of it; but not if nothing is under way that will report.
+            // A batch waits until there's room for all of it, unless nothing is under way that would free some.
             _ if self.flights.is_empty() => room,
             _ => 0,
         }
@@ -81,7 +81,7 @@ impl<'a> Flow<'a> {
     fn post(&mut self, next: usize) -> Result<()> {
         let Self { desk, plan, pool, operation, posted, .. } = *self;
         let first = if plan.register_each {
-            // We let go of the region here. The queue keeps it until the request is done; then it is deregistered.
+            // We let go of the region here, but the queue keeps it until the request is done, and only then deregisters it.
             let region = desk.pd.reg_mr(plan.size, Access::LOCAL_WRITE)?;
             desk.qp.post_send(&request(plan, operation, &region, posted))?
         } else {
@@ -101,17 +101,17 @@ impl<'a> Flow<'a> {
         Ok(())
     }
 
-    /// A completion is a word about credits, or the end of requests of ours.
+    /// A completion means that requests of ours are done, or that the server has given credits back.
     fn take_completion(&mut self) -> Result<()> {
         let completion = self.waiter.next()?;
         if completion.opcode() == Some(IBV_WC_RECV) {
-            // So many receives are free again at the server. Its next word needs one of ours.
+            // This many receives are free again at the server. Its message used up one of ours, so we post another.
             let free = completion.imm_data().unwrap_or(0) as usize;
             self.credits = self.credits.saturating_add(free);
             return self.desk.qp.post_recv_pieces(&[]).map(drop);
         }
         self.now = Instant::now();
-        // Requests complete in the order in which they were posted.
+        // Requests complete in the order in which they were posted, so those before this one are done as well.
         while let Some(flight) = self.flights.front().filter(|flight| flight.wr_id <= completion.wr_id) {
             self.done = flight.done;
             self.latencies.push(self.now - flight.posted);
@@ -124,7 +124,7 @@ impl<'a> Flow<'a> {
 /// Request number `at`, counted from 0.
 fn request<'a>(plan: &Plan, operation: Operation, region: &'a MemoryRegion, at: usize) -> SendWr<'a> {
     let request = match plan.inline {
-        // The post copies the bytes, which need no region.
+        // The post itself copies the bytes, so they need no region.
         true => SendWr::inline(operation, &[0; INLINE as usize][..plan.size]),
         false => SendWr::new(operation, &[(region, 0..plan.size)]),
     };

@@ -24,18 +24,18 @@ use std::process::ExitCode;
 use common::{args::Opt, args::Side::Client, stage, CmId, CompletionChannel, CompletionQueue, ConnParam, Context};
 use common::{EventChannel, ProtectionDomain, QpCap, QpInitAttr, QueuePair, Result};
 
-/// How long the device waits for an ACK before it sends again, and how often: 4.096 µs × 2^19 = 2.1 s, six times. Everything
-/// that is posted at once must be through by then.
+/// How long the device waits for an ACK before it sends again: 4.096 µs × 2^19 = 2.1 s. Everything that's posted at once must
+/// be through by then.
 const ACK_TIMEOUT: u8 = 19;
 /// READs and atomics that a side has under way, or answers, at a time. More than that wait in the send queue.
 const READS: u8 = 16;
 /// Bytes that a request may carry inline.
 const INLINE: u32 = 256;
-/// Messages that say how many receives are free again: so many find a receive at the client.
+/// How many receives the client posts for the server's messages about credits.
 const CREDIT_MESSAGES: u32 = 4;
 
-/// What we ask for, or accept at most. A receiver that is not ready is asked again, for ever: with `--credits` it never
-/// comes to that.
+/// What we ask for, or accept at most. If a receiver isn't ready, the device asks again without end (that's what 7 means).
+/// With `--credits` it never has to.
 const CONN_PARAM: ConnParam = ConnParam {
     private_data: Vec::new(),
     responder_resources: READS,

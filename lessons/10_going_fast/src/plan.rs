@@ -1,4 +1,4 @@
-//! What is to be done. The client knows it from its command line, and tells the server in the ConnectRequest.
+//! What to do. The client knows it from its command line, and tells the server in the ConnectRequest.
 
 use common::{args::Args, Error, Metadata, Operation, Result};
 
@@ -14,11 +14,11 @@ pub enum Op {
 }
 
 const OPS: [Op; 4] = [Op::Write, Op::Send, Op::Read, Op::FetchAdd];
-/// As they are called on the command line, in the same order.
+/// Their names on the command line, in the same order.
 pub const NAMES: [&str; 4] = ["write", "send", "read", "fetch-add"];
 
 const MAGIC: &[u8] = b"GF10";
-/// No side has more memory than this registered.
+/// Neither side registers more memory than this.
 const MOST: usize = 64 << 20;
 
 pub struct Plan {
@@ -29,7 +29,7 @@ pub struct Plan {
     pub batch: usize,
     pub signal_every: usize,
     pub inline: bool,
-    /// How many looks in vain come before a sleep.
+    /// How often to look and find nothing before a sleep.
     pub looks: usize,
     pub receives: usize,
     pub credits: bool,
@@ -69,7 +69,7 @@ impl Plan {
             (least.contains(&0), "every number must be at least 1"),
             (pieces > 8192, "--depth and --receives are at most 8192"),
             (size.saturating_mul(pieces) > MOST, "--size × --depth, or × --receives, is too much"),
-            // Places of the queue are free again when a signaled request is done: one must be among those under way.
+            // Places in the queue come free only when a signaled request completes, so one must be among those under way.
             (batch.max(signal_every) > depth, "--batch and --signal-every are at most --depth"),
             (register_each && batch > 1, "--mrs each registers for one request, and posts it: --batch 1"),
             (inline && matches!(op, Op::Read | Op::FetchAdd), "--inline is for what goes out: write and send"),
@@ -83,7 +83,7 @@ impl Plan {
         }
     }
 
-    /// Does request number `at` yield a completion? The last one always does: it stands for those before it.
+    /// Does request number `at` make a completion? The last one always does, because no later one could speak for it.
     pub fn is_signaled(&self, at: usize) -> bool {
         (at + 1) % self.signal_every == 0 || at + 1 == self.count
     }
@@ -98,14 +98,14 @@ impl Plan {
         }
     }
 
-    /// What the server has to know: six numbers of 32 bits, big-endian.
+    /// What the server needs to know, as six numbers of 32 bits, big-endian.
     pub fn encode(&self) -> Vec<u8> {
         let Self { op, looks, size, count, receives, credits, .. } = *self;
         let numbers = [op as usize, looks, size, count, receives, usize::from(credits)];
         [MAGIC, &numbers.map(|number| (number as u32).to_be_bytes()).concat()].concat()
     }
 
-    /// None if it is nothing that [`encode`](Self::encode) makes. What may follow is padding. The rest is the client's business.
+    /// None if these bytes aren't a plan. Padding may follow it. The rest of the plan only the client needs.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let number = |bytes: &[u8]| bytes.iter().fold(0, |number, byte| number << 8 | usize::from(*byte));
         let numbers: Vec<usize> = bytes.strip_prefix(MAGIC)?.chunks_exact(4).map(number).collect();

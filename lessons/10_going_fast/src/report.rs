@@ -1,4 +1,4 @@
-//! What a run has brought. Each number stands behind its name: for people, and for programs.
+//! What a run brought. Each number comes with its name, for people and for programs.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub fn report(mut flow: Flow) {
     }
 }
 
-/// The latency in µs below which so many of a thousand are.
+/// The latency in µs that `share` of a thousand requests don't exceed.
 fn per_mille(sorted: &[Duration], share: usize) -> f64 {
     let at = sorted.len().saturating_sub(1) * share / 1000;
     sorted.get(at).map_or(0.0, |latency| latency.as_nanos() as f64 / 1000.0)

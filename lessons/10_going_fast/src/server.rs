@@ -1,4 +1,4 @@
-//! The server: its memory is what most operations need of it. SENDs take receives, which it posts anew.
+//! The server. Most operations need nothing of it but its memory. SENDs use up receives, which it posts again.
 
 use std::os::fd::AsFd;
 
@@ -38,7 +38,7 @@ fn listen(channel: &EventChannel, args: &Args) -> Result<CmId> {
 fn serve(id: &CmId, asked: &ConnParam) -> Result<()> {
     let _stage = stage("serve");
     let plan = read_plan(id, asked)?;
-    // Its events get a channel of their own: the next client's knock waits at the listener's.
+    // Its events get a channel of their own, so that the next client's request can wait in the listener's.
     let events = EventChannel::create()?;
     id.migrate_id(&events)?;
     let desk = Desk::create(id, events, CREDIT_MESSAGES, plan.receives as u32)?;
@@ -63,7 +63,7 @@ fn read_plan(id: &CmId, asked: &ConnParam) -> Result<Plan> {
     Ok(plan)
 }
 
-/// A SEND's bytes go into its receive's own part; all else goes to the start.
+/// Each receive has a part of its own for a SEND's bytes. Everything else goes to the start.
 fn register_memory(desk: &Desk, plan: &Plan) -> Result<MemoryRegion> {
     let parts = if plan.op == Op::Send { plan.receives } else { 1 };
     let open = Access::REMOTE_WRITE | Access::REMOTE_READ | Access::REMOTE_ATOMIC;
@@ -84,21 +84,21 @@ fn accept(id: &CmId, desk: &Desk, asked: &ConnParam, memory: Metadata) -> Result
     Ok(())
 }
 
-/// Takes what comes, posts a new receive for each, and with credits says so when half of them are free again: a word for each
-/// would be twice the packets.
+/// Takes what comes and posts a new receive for each. With credits it says so whenever half of them are free again, because
+/// a message for each one would double the packets.
 fn take_all(desk: &Desk, plan: &Plan, memory: &MemoryRegion) -> Result<()> {
     let _stage = stage("take_all");
     let mut waiter = Waiter::new(desk, plan.looks);
     let half = (plan.receives / 2).max(1);
     let (mut taken, mut told) = (0, 0);
     while taken < plan.count {
-        // Our own words complete here, too.
+        // Our own messages about credits complete here as well.
         if waiter.next()?.opcode() != Some(IBV_WC_RECV) {
             continue;
         }
         post_receive(desk, plan, memory, taken)?;
         taken += 1;
-        // The last requests need no word: they have their credits, and the client may hang up after them.
+        // The client already has credits for its last requests, and may hang up as soon as they're done.
         if plan.credits && taken - told == half && told + plan.receives < plan.count {
             desk.qp.post_send(&SendWr::new(Operation::SendImm(half as u32), &[]))?;
             told = taken;
@@ -107,9 +107,9 @@ fn take_all(desk: &Desk, plan: &Plan, memory: &MemoryRegion) -> Result<()> {
     Ok(())
 }
 
-/// However long the client works: nothing of what it does needs a word of ours. But a client whose machine is gone says no
-/// goodbye. So a WRITE of no bytes, which needs no memory and no key (IBTA volume 1, C9-88), asks now and then: if it
-/// completes, the client's device is there.
+/// Nothing that the client does needs our help, however long it takes. But a client whose machine has gone says no goodbye, so
+/// now and then we ask with a WRITE of no bytes, which needs no memory and no key (IBTA volume 1, C9-88). If it completes,
+/// the client's device is there.
 fn goodbye(id: &CmId, desk: &Desk) -> Result<()> {
     let _stage = stage("goodbye");
     let nothing = SendWr::new(Operation::Write(Metadata::REFUSAL), &[]);

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! poll     look again and again        answers at once, and keeps a processor busy
-//! sleep    arm, look, sleep            costs an interrupt and two switches each time, and nothing meanwhile
-//! hybrid   look a while, then sleep    the first while the traffic is dense, the second while it is thin
+//! sleep    arm, look, sleep            costs an interrupt and two switches each time, and nothing in between
+//! hybrid   look a while, then sleep    polls while the traffic is dense, and sleeps while it's thin
 //! ```
 
 use common::deadline::{is_readable, Deadline};
@@ -11,12 +11,12 @@ use common::{Result, Woken, WorkCompletion};
 
 use crate::Desk;
 
-/// So many looks in vain come before a sleep.
+/// How often we look and find nothing before we sleep.
 pub const POLL: usize = u32::MAX as usize;
 pub const SLEEP: usize = 0;
 pub const HYBRID: usize = 200;
 
-/// After so many looks in vain: is the peer still there, and how late is it? Both questions cost more than a look.
+/// How often we look before we ask whether the peer is still there, and how late it is. Both cost more than a look.
 const PATIENCE: usize = 4096;
 
 pub struct Waiter<'a> {
@@ -37,7 +37,7 @@ impl<'a> Waiter<'a> {
     pub fn next(&mut self) -> Result<WorkCompletion> {
         let (mut in_vain, mut deadline) = (0, None);
         loop {
-            // Asked before the look: what came before the peer's goodbye then lies in the queue.
+            // We ask before we look, so that whatever came before the peer's goodbye is in the queue by then.
             let cm_event = in_vain % PATIENCE == PATIENCE - 1 && self.has_cm_event(&mut deadline)?;
             self.polls += 1;
             if let Some(found) = self.desk.cq.poll_one()? {
@@ -54,7 +54,8 @@ impl<'a> Waiter<'a> {
         }
     }
 
-    /// Arms first, and sleeps only when the next look was in vain, too: what came between look and arming wakes nobody.
+    /// The first call only arms, so that we look once more before the second one sleeps. A completion that came between the
+    /// last look and the arming would wake nobody.
     fn sleep(&mut self) -> Result<()> {
         if !self.armed {
             self.armed = true;
@@ -68,8 +69,8 @@ impl<'a> Waiter<'a> {
         }
     }
 
-    /// Has the peer gone, or has nothing come for too long? The time runs from the first such question on: so what comes soon
-    /// costs no look at the clock.
+    /// Has the peer gone, or has nothing come for too long? The time starts with the first such question, so a completion that
+    /// comes soon costs no look at the clock.
     pub fn has_cm_event(&self, deadline: &mut Option<Deadline>) -> Result<bool> {
         deadline.get_or_insert_with(|| Deadline::answer("the next completion")).left()?;
         Ok(is_readable(&self.desk.events))

@@ -1,5 +1,6 @@
 //! The service, without any RDMA: a box of coins for each client. If a request comes twice, its coins must go in once. So the bank
-//! remembers which request of a client it has carried out last. The client asks the next one when it has its answer: one is enough.
+//! remembers which request of each client it carried out last. One is enough, because a client asks the next one only when it has
+//! its answer.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +8,16 @@ use common::say;
 
 use crate::message::{Message, GOODBYE};
 
-/// All that the protocol knows of a client: 8 bytes.
+/// All that the protocol knows about a client, in 8 bytes.
 #[derive(Default)]
 pub struct Client {
     /// The number of its last request; 0 before the first.
     number: u32,
-    /// What is in its box: the answer, too.
+    /// What's in its box, which is also the answer.
     coins: u32,
 }
 
-/// The clients by number, and how many requests were carried out, came once more, and were goodbyes.
+/// The clients by number, and how many requests were carried out, came again, and were goodbyes.
 #[derive(Default)]
 pub struct Bank {
     pub clients: BTreeMap<u32, Client>,
@@ -26,14 +27,14 @@ pub struct Bank {
 }
 
 impl Bank {
-    /// A new client's number. None is used twice: a program that is started anew must not get an old one's answers.
+    /// A new client's number. None is used twice, because a program that's started again must not get an old one's answers.
     pub fn admit(&mut self) -> u32 {
         let client = self.clients.len() as u32 + 1;
         self.clients.insert(client, Client::default());
         client
     }
 
-    /// Carries a request out, unless it was, and answers. None: whoever asks is unknown, or has had this answer.
+    /// Carries a request out, unless that's been done, and answers. None if we don't know the client, or if it has moved on.
     pub fn answer(&mut self, request: &Message) -> Option<u32> {
         let Message { client: name, number, word } = *request;
         let client = self.clients.get_mut(&name).filter(|client| client.number <= number)?;

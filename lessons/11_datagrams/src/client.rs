@@ -42,7 +42,7 @@ fn resolve(events: &EventChannel, args: &Args) -> Result<CmId> {
     })
 }
 
-/// From now on what is sent to the group comes here, too. Once the route is resolved, the kernel lets nobody join.
+/// From now on we also hear what's sent to the group. It comes before the route, after which the kernel lets nobody join.
 fn join_group(desk: &Desk, events: &EventChannel, args: &Args) -> Result<()> {
     let (Inbox::Own(qp), true) = (&desk.inbox, args.flag(&MULTICAST)) else { return Ok(()) };
     let _stage = stage("join_group");
@@ -51,7 +51,7 @@ fn join_group(desk: &Desk, events: &EventChannel, args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Asks which queue pair has the service. Datagrams need no more than the answer: no connection comes of it.
+/// Asks which queue pair has the service. Datagrams need no more than the answer, so no connection is made.
 fn connect(id: &CmId, desk: Desk, events: EventChannel, args: &Args) -> Result<Client> {
     let _stage = stage("connect");
     id.resolve_route()?;
@@ -60,11 +60,11 @@ fn connect(id: &CmId, desk: Desk, events: EventChannel, args: &Args) -> Result<C
     let event = events.wait_for(RDMA_CM_EVENT_ESTABLISHED)?;
     let stranger = || Error::content("this is no server of lesson 11", "Run lesson 11 on both sides");
     let number = Message::decode(event.private_data()).ok_or_else(stranger)?.client;
-    // Of a connection it says nothing of the kind.
+    // A connection's event has no address, because its queue pair knows where to send.
     let there = event.ud_param().ok();
     event.ack();
     let server = there.map(|there| desk.address(&there)).transpose()?;
-    // A place for each request, and for the goodbye: what is under way twice is not written over.
+    // A place for each request and for the goodbye, so that we don't overwrite one that may still be under way.
     let (size, places) = (args.number(&SIZE).unwrap_or(0).max(LEN), args.number(&REQUESTS).unwrap_or(0) + 1);
     let requests = desk.pd.reg_mr(places.saturating_mul(size), Access::LOCAL_READ)?;
     Ok(Client { desk, requests, size, server, number, asked_again: 0, heard: None, events })
@@ -75,7 +75,7 @@ struct Client {
     desk: Desk,
     requests: MemoryRegion,
     size: usize,
-    /// Where requests go; none on a connection.
+    /// Where requests go. None on a connection.
     server: Option<Destination>,
     /// What the server calls us.
     number: u32,
@@ -86,12 +86,12 @@ struct Client {
 }
 
 impl Client {
-    /// Asks until an answer comes. The number stays the same: by it the server knows what it has carried out.
+    /// Asks until an answer comes. The number stays the same, so that the server can tell whether it has done this already.
     fn ask(&mut self, number: u32, word: u32) -> Result<u32> {
         let _stage = stage("ask");
         let at = (number as usize - 1) * self.size;
         self.requests.write(at, &Message { client: self.number, number, word }.encode())?;
-        // On a connection the devices repeat what is lost.
+        // On a connection the devices repeat what's lost, so we ask once.
         let (tries, limit) = if self.server.is_some() { (TRIES, TIMEOUT) } else { (1, deadline::answer_limit()) };
         for ask in 0..tries {
             self.asked_again += u32::from(ask > 0);
@@ -108,7 +108,7 @@ impl Client {
         Err(Error::content(what, "Is the server there? Is --size more than the MTU? Datagrams get lost without a word"))
     }
 
-    /// The word of a message to this client, with this number. None: the time is up.
+    /// Waits for the message to this client with this number, and returns its word, or None when the time is up.
     fn wait_for(&mut self, client: u32, number: u32, deadline: &Deadline) -> Result<Option<u32>> {
         loop {
             let Some((wc, part)) = self.desk.next()? else {
@@ -120,7 +120,7 @@ impl Client {
                 continue;
             };
             let wc = wc.into_success()?;
-            // Our request is sent. Of a datagram that says no more: whether it has come, nobody knows.
+            // Our request was sent. For a datagram that's all it means, and nobody knows whether it arrived.
             let Some(part) = part else { continue };
             let (_, message) = self.desk.read(part, &wc)?;
             self.desk.post_receive(part)?;
@@ -144,7 +144,7 @@ impl Client {
         Ok(())
     }
 
-    /// A client of datagrams just goes. Who has a connection hangs up.
+    /// A client of datagrams just goes. One with a connection hangs up.
     fn close(self, id: &CmId) -> Result<()> {
         let _stage = stage("close");
         if self.server.is_none() {

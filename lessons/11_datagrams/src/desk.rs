@@ -1,7 +1,7 @@
-//! What both sides work with: a completion queue, its channel, receives, and a region in as many parts.
+//! What both sides work with: a completion queue, its channel, receives, and a region with a part for each of them.
 //!
-//! The life of a part: a receive lends it to the device, and it comes back filled. At the server the answer goes out from it, and
-//! when that is sent, it is lent again. So there are never more answers under way than parts.
+//! A receive lends its part to the device, and it comes back filled. At the server the answer goes out from the same part, and
+//! once that's sent, the part is lent again. So there are never more answers under way than parts.
 
 use std::{cell::RefCell, collections::HashMap};
 
@@ -10,11 +10,11 @@ use common::*;
 use crate::message::{Message, ALL, LEN};
 use crate::QUEUE;
 
-/// Where receives are posted, for whoever sends.
+/// Where we post receives.
 pub enum Inbox {
-    /// To a queue pair: the server's only one, or a client's.
+    /// A queue pair: the server's only one, or a client's.
     Own(QueuePair),
-    /// To a queue that all connections of the server share.
+    /// A queue that all connections of the server share.
     Shared(SharedReceiveQueue),
 }
 
@@ -26,7 +26,7 @@ pub struct Desk {
     pub channel: CompletionChannel,
     pub pd: ProtectionDomain,
     pub context: Context,
-    /// How many bytes lie in front of each message, and how many a part has with them.
+    /// How many bytes the device puts in front of each message, and how long a part is with them.
     front: usize,
     pub room: usize,
     /// Which part a request under way uses.
@@ -34,13 +34,13 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// So many parts, each with room for a message of `longest` bytes.
+    /// Makes the parts, each with room for a message of `longest` bytes.
     pub fn create(id: &CmId, transport: PortSpace, is_server: bool, parts: usize, longest: usize) -> Result<Self> {
         let _stage = stage("create_resources");
         let context = id.verbs()?;
         let pd = context.alloc_pd()?;
         let channel = context.create_comp_channel()?;
-        // For each part a receive or an answer; and a client's requests, or the server's word to the group.
+        // Each part is in a receive or an answer. A client's requests, or the server's message to the group, come on top.
         let cq = channel.create_cq(parts as i32 + QUEUE.max_send_wr as i32)?;
         let cap = QpCap { max_send_wr: QUEUE.max_send_wr + parts as u32, max_recv_wr: parts as u32, ..QUEUE };
         let attr = QpInitAttr::new(&cq, cap);
@@ -49,7 +49,7 @@ impl Desk {
             (PortSpace::Tcp, false) => Inbox::Own(id.create_qp(&pd, &attr)?),
             (PortSpace::Tcp, true) => Inbox::Shared(pd.create_srq(parts as u32, 1)?),
         };
-        // The device puts 40 bytes in front of each datagram. One that does not fit with them is lost.
+        // The device puts 40 bytes in front of each datagram. One that doesn't fit together with them is lost.
         let front = if transport == PortSpace::Udp { GRH_LEN } else { 0 };
         let room = front + longest;
         let region = pd.reg_mr(parts * room, Access::LOCAL_WRITE)?;
@@ -81,7 +81,8 @@ impl Desk {
         self.parts.borrow_mut().insert(wr_id, part);
     }
 
-    /// What lies in front of the message in a part, and the message. `byte_len` counts both. The word to the group has no bytes.
+    /// What's in front of the message in a part, and the message. `byte_len` counts both. The message to the group has no bytes;
+    /// its word is the immediate data.
     pub fn read(&self, part: usize, wc: &WorkCompletion) -> Result<(Vec<u8>, Option<Message>)> {
         let bytes = self.region.read(part * self.room..part * self.room + wc.byte_len().unwrap_or(0))?;
         let (front, message) = bytes.split_at(self.front.min(bytes.len()));
@@ -89,15 +90,15 @@ impl Desk {
         Ok((front.to_vec(), to_all.or_else(|| Message::decode(message))))
     }
 
-    /// A message to be sent out of a part.
+    /// The request that sends a message out of a part.
     pub fn request(&self, part: usize, message: &Message) -> Result<SendWr<'_>> {
         let at = part * self.room;
         self.region.write(at, &message.encode())?;
         Ok(SendWr::send(&self.region, at..at + LEN))
     }
 
-    /// The next completion that is there, with the part that its request has used, if any. Arms before the last look: what comes
-    /// after it ends the next sleep.
+    /// The next completion, if there is one, with the part that its request used. Arms before the last look, so that whatever
+    /// comes after it ends the next sleep.
     pub fn next(&self) -> Result<Option<(WorkCompletion, Option<usize>)>> {
         let mut found = self.cq.poll_one()?;
         if found.is_none() && self.channel.try_get_cq_event()?.is_some() {

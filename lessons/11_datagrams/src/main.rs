@@ -1,5 +1,5 @@
-//! Lesson 11: datagrams. One queue pair of the server talks to every client, and nobody tells what became of a message. What a
-//! connection does, numbers, time-outs, asking again, carrying out once, this program does itself.
+//! Lesson 11: datagrams. One queue pair of the server talks to every client, and nobody tells us when a message is lost. So this
+//! program does what a connection's devices would do: it numbers, waits, asks again, and carries out once.
 //!
 //! ```text
 //! client 1 … 8                                     server
@@ -14,7 +14,7 @@
 //!    │ ◀── SEND: 10 are in it ────────────────────── │
 //! ```
 //!
-//! Here is all that calls the device. What does not is in `../plain`.
+//! Everything that calls the device is in this folder. The rest is in `../plain`.
 
 #[path = "../plain/bank.rs"]
 mod bank;
@@ -28,17 +28,17 @@ use std::{process::ExitCode, time::Duration};
 
 use common::{args::Args, args::Opt, args::Side::Both, args::Side::Client, *};
 
-/// The key that librdmacm gives each queue pair for datagrams. Who sends to one must have it.
+/// The key that librdmacm gives each queue pair for datagrams. Whoever sends to one must know it.
 const QKEY: u32 = 0x0123_4567;
 /// How long a client waits for an answer before it asks again, and how often it asks.
 const TIMEOUT: Duration = Duration::from_millis(1000);
 const TRIES: u32 = 6;
-/// So long the server stays after the last goodbye: its answer may be lost, and who waits for it asks again after `TIMEOUT`.
+/// How long the server stays after the last goodbye. Its answer may be lost, and then the client asks again after `TIMEOUT`.
 const LINGER: Duration = Duration::from_millis(2000);
-/// Receives that the server keeps posted, for all clients together; and those of a client.
+/// Receives that the server keeps posted for all clients together, and those of a client.
 const RECEIVES: usize = 16;
 const RECEIVES_OF_CLIENT: usize = 4;
-/// The group that hears the server's last word, with `--multicast`.
+/// The group that hears the server's last message, with `--multicast`.
 const GROUP: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::new(239, 47, 91, 11), 0));
 
 /// What a client puts into its box each time.

@@ -1,4 +1,4 @@
-//! What requests and answers say: four numbers of 32 bits, big-endian. And what lies in front of a datagram.
+//! What's in requests and answers: four numbers of 32 bits, big-endian. And what the device puts in front of a datagram.
 //!
 //! ```text
 //!  0        4           8          12         16
@@ -29,7 +29,7 @@ impl Message {
         [MAGIC, self.client, self.number, self.word].map(u32::to_be_bytes).concat()
     }
 
-    /// None if it is nothing that [`encode`](Self::encode) makes: anybody can send a datagram.
+    /// None if these bytes aren't a message. They may be anything, since anybody can send us a datagram.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let number = |bytes: &[u8]| bytes.iter().fold(0, |number, byte| number << 8 | u32::from(*byte));
         let numbers: Vec<u32> = bytes.get(..LEN)?.chunks_exact(4).map(number).collect();
@@ -38,7 +38,7 @@ impl Message {
     }
 }
 
-/// The 40 bytes in words. There is room for an IPv6 header; a packet over IPv4 leaves its header in the last 20.
+/// The 40 bytes as text. They have room for an IPv6 header; a packet over IPv4 leaves its header in the last 20.
 pub fn describe(front: &[u8]) -> String {
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     match front.split_at(front.len().min(20)) {

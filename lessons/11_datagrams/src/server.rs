@@ -1,5 +1,5 @@
-//! The server: one loop. Requests of all clients come into one queue of receives, and a client is a few bytes in a table. With
-//! connections each client has a queue pair, too, and they share the receives.
+//! The server is one loop. Requests of all clients come into one queue of receives, and a client is a few bytes in a table. With
+//! connections each client also has a queue pair, and those share the receives.
 
 use std::{collections::BTreeMap, os::fd::AsFd};
 
@@ -14,7 +14,7 @@ pub fn run(args: &Args) -> Result<()> {
     let mut server = Server::listen(args)?;
     while server.sleep()? {
         while let Some(event) = server.events.try_get_cm_event()? {
-            // A goodbye comes on another way than the requests. What came before it is answered first.
+            // A goodbye takes another path than the requests, so we first answer what came before it.
             server.take_requests()?;
             server.on_event(event)?;
         }
@@ -37,9 +37,9 @@ struct Server<'a> {
     bank: Bank,
     /// How many connections have ended.
     hung_up: u32,
-    /// By the client's number; of datagrams from the first request on.
+    /// By the client's number. With datagrams we know the way only when the first request has come.
     ways: BTreeMap<u32, Way>,
-    /// Where the last word goes, until it is said.
+    /// Where the message to the group goes, until it's sent.
     group: Option<Destination>,
     /// None until the first client comes.
     desk: Option<Desk>,
@@ -64,13 +64,13 @@ impl<'a> Server<'a> {
         Ok(Self { args, bank, hung_up, ways, group, desk, _listener, events, quiet })
     }
 
-    /// With datagrams a goodbye is a request like any other. A connection ends by itself.
+    /// With datagrams a goodbye is a request like any other. A connection has a goodbye of its own.
     fn is_over(&self) -> bool {
         let gone = if transport(self.args) == PortSpace::Udp { self.bank.goodbyes } else { self.hung_up };
         self.args.count() > 0 && gone >= self.args.count()
     }
 
-    /// Sleeps until there is something to do. False: all is done.
+    /// Sleeps until there's something to do, and returns false when all is done.
     fn sleep(&self) -> Result<bool> {
         if self.is_over() && transport(self.args) == PortSpace::Tcp {
             return Ok(false);
@@ -78,7 +78,7 @@ impl<'a> Server<'a> {
         let channel = self.desk.iter().map(|desk| desk.channel.as_fd());
         let fds: Vec<_> = std::iter::once(self.events.as_fd()).chain(channel).collect();
         match self.quiet.wait_readable(&fds) {
-            // Nobody has asked again: so all goodbyes were answered, or somebody has given up.
+            // Nobody has asked again, so everybody has heard our answer, or has given up.
             Err(Error::Deadline { .. }) if self.is_over() => Ok(false),
             ready => ready.map(|_| true),
         }
@@ -99,7 +99,7 @@ impl<'a> Server<'a> {
         Ok(())
     }
 
-    /// Names a queue pair. For datagrams it is the same for all, and the id, which has said all it can, may go.
+    /// Names a queue pair. With datagrams it's the same for all, and nothing more will come over this id, so it may go.
     fn welcome(&mut self, id: &CmId) -> Result<()> {
         let _stage = stage("welcome");
         let desk = self.desk.take().map_or_else(|| self.open_desk(id), Ok)?;
@@ -119,12 +119,12 @@ impl<'a> Server<'a> {
         Ok(())
     }
 
-    /// On the device that the first client came through. `id->verbs` lives as long as its id: so it is one of our own.
+    /// On the device that the first client came through. `id->verbs` lives only as long as its id, so we make an id of our own.
     fn open_desk(&self, visitor: &CmId) -> Result<Desk> {
         let keeper = self.events.create_id_of(transport(self.args))?;
         let address = visitor.local_addr().map(|address| (address.ip(), 0).into());
         address.map_or(Ok(()), |address| keeper.bind_addr(address))?;
-        // A datagram fits into a packet. The receive that it finds must have room for the longest.
+        // A datagram is at most one packet, and any of our receives may get the longest.
         let longest = visitor.verbs()?.query_port(PORT)?.active_mtu.bytes();
         let desk = Desk::create(&keeper, transport(self.args), true, RECEIVES, longest)?;
         if let (true, Inbox::Own(qp)) = (self.args.flag(&MULTICAST), &desk.inbox) {
@@ -136,11 +136,11 @@ impl<'a> Server<'a> {
     fn take_requests(&mut self) -> Result<()> {
         let Some(desk) = self.desk.take() else { return Ok(()) };
         while let Some((wc, part)) = desk.next()? {
-            // The queue pair of all breaks only once. A connection breaks with its client, and DISCONNECTED tells us.
+            // If everybody's queue pair breaks, we're done. A connection breaks for one client, and DISCONNECTED tells us.
             let wc = if transport(self.args) == PortSpace::Udp { wc.into_success()? } else { wc };
             match (wc.opcode(), part) {
                 (Some(IBV_WC_RECV), Some(part)) => self.answer(&desk, part, &wc)?,
-                // An answer is sent. Whether it has come, only a connection knows.
+                // An answer was sent. Only a connection would know whether it arrived.
                 (_, Some(part)) => desk.post_receive(part)?,
                 (_, None) => {}
             }
@@ -188,7 +188,7 @@ impl<'a> Server<'a> {
         qp.post_send(&SendWr::new(Operation::SendImm(self.bank.coins()), &[]).to(&group)).map(drop)
     }
 
-    /// What it did, and what that took. Each number stands behind its name.
+    /// What it did, and what that took. Each number comes with its name.
     fn report(&self) {
         let _stage = stage("report");
         let Bank { clients, carried_out, came_again, .. } = &self.bank;
@@ -199,7 +199,7 @@ impl<'a> Server<'a> {
     }
 }
 
-/// The way back to who has sent this: the completion names its queue pair, and what lies in front its machine.
+/// The way back to the sender. The completion names its queue pair, and the bytes in front name its machine.
 fn address_of(desk: &Desk, front: &[u8], wc: &WorkCompletion) -> Result<Destination> {
     let _stage = stage("address_of");
     info!("in front: {}", describe(front));

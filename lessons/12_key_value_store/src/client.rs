@@ -191,7 +191,7 @@ impl Desk {
     }
 }
 
-/// As in lesson 06: which device leads there, and which path?
+/// As in lesson 06, we ask which device leads there, and by which path.
 fn resolve(events: &EventChannel, args: &Args) -> Result<CmId> {
     let _stage = stage("resolve");
     let id = address::try_each(&args.address, args.port, |address| {

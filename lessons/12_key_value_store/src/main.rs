@@ -13,7 +13,7 @@
 //!    │ ◀── SEND: the record ─────────── │ ┘
 //! ```
 //!
-//! Here is all that calls the device. What does not is in `../plain`.
+//! Everything that calls the device is in this folder. The rest is in `../plain`.
 
 mod client;
 mod house;

@@ -15,7 +15,7 @@
 //!    │ ─── WRITE with immediate ──────▶ │    all-gather: a part of a chunk that is done, to where it belongs. N - 1 steps
 //! ```
 //!
-//! Here is all that calls the device. What does not is in `../plain`.
+//! Everything that calls the device is in this folder. The rest is in `../plain`.
 
 mod meeting;
 #[path = "../plain/plan.rs"]

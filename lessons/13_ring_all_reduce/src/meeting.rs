@@ -162,7 +162,7 @@ pub fn ask(_: &mut Door, args: &Args) -> Result<Seat> {
     }
 }
 
-/// As in lesson 06: which device leads there, and which path?
+/// As in lesson 06, we ask which device leads there, and by which path.
 pub fn resolve(events: &EventChannel, host: &str, port: u16) -> Result<CmId> {
     let _stage = stage("resolve");
     let id = address::try_each(host, port, |address| {

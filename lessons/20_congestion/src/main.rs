@@ -23,14 +23,14 @@ use common::{args::Opt, args::Side::*, ConnParam, QpCap};
 
 /// Senders at most.
 const MOST: usize = 8;
-/// So many messages may be posted to a sender's device at a time.
+/// How many messages a sender keeps posted at a time.
 const DEPTH: usize = 8;
-/// Messages for which the receiver has receives, of each sender. Each takes one, and gives it back when it is counted.
+/// How many receives each sender has here. A message uses one up, and it's posted again when the message has been counted.
 const RECEIVES: usize = 2 * DEPTH;
 /// Room in each queue of a QP.
 const QUEUE: QpCap = QpCap { max_send_wr: DEPTH as u32, max_recv_wr: RECEIVES as u32, ..QpCap::SMALL };
 /// How long a device waits for an ACK before it sends again: 4.096 µs × 2^14 = 67 ms. In a data centre an answer takes
-/// microseconds, but a long queue milliseconds: who waits less sends again what was never lost, into the same queue.
+/// microseconds, but a long queue takes milliseconds, and a device that's less patient repeats what was never lost.
 const ACK_TIMEOUT: u8 = 14;
 /// A packet without an ACK is sent again seven times, which is the most there is.
 const CONN_PARAM: ConnParam = ConnParam {

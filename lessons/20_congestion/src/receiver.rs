@@ -6,7 +6,7 @@ use common::{args::Args, cm::*, deadline::Deadline, wc::IBV_WC_RECV_RDMA_WITH_IM
 
 use crate::{share::jain, ACK_TIMEOUT, CONN_PARAM, LEN, MESSAGES, MOST, QUEUE, RECEIVES};
 
-/// It tells how far all are when so many parts of all messages have come.
+/// It reports after each tenth of all messages.
 const PARTS: usize = 10;
 
 pub fn run(args: &Args) -> Result<()> {
@@ -23,11 +23,11 @@ pub fn run(args: &Args) -> Result<()> {
     report(&hall)
 }
 
-/// A sender, as the receiver has it. Fields are dropped from the top.
+/// A sender, as the receiver sees it. Fields are dropped from the top.
 struct Sender {
     id: CmId,
     qp: QueuePair,
-    /// Where its messages come.
+    /// Where its messages go, one over the other.
     _room: MemoryRegion,
     came: usize,
     is_gone: bool,
@@ -36,11 +36,11 @@ struct Sender {
 /// All senders, and what they share.
 struct Hall {
     senders: Vec<Sender>,
-    /// Opened on the device by which the first one has come.
+    /// Opened on the device that the first sender came through.
     desk: Option<(CompletionQueue, CompletionChannel, ProtectionDomain)>,
     len: usize,
     messages: usize,
-    /// Messages of each when the first one was done: until then all competed.
+    /// How many messages each had delivered when the first was done. Until then all of them compete.
     until_first: Option<Vec<usize>>,
 }
 
@@ -55,7 +55,7 @@ fn listen(events: &EventChannel, args: &Args, wanted: usize) -> Result<CmId> {
     })
 }
 
-/// Lets in as many as are wanted, and waits until each is ready.
+/// Lets in as many as we want, and waits until each is ready.
 fn gather(events: &EventChannel, wanted: usize, len: usize, messages: usize) -> Result<Hall> {
     let _stage = stage("gather");
     let mut hall = Hall { senders: Vec::new(), desk: None, len, messages, until_first: None };
@@ -85,7 +85,7 @@ fn gather(events: &EventChannel, wanted: usize, len: usize, messages: usize) -> 
 }
 
 impl Hall {
-    /// Room for a message, receives for many, and an answer that says so.
+    /// Room for one message, receives for many, and an answer that says where the room is.
     fn admit(&mut self, id: CmId, asked: &ConnParam) -> Result<()> {
         let _stage = stage("admit");
         if self.desk.is_none() {
@@ -97,7 +97,7 @@ impl Hall {
         let Some((cq, _, pd)) = &self.desk else { return Ok(()) };
         let room = pd.reg_mr(self.len, Access::LOCAL_WRITE | Access::REMOTE_WRITE)?;
         let qp = id.create_qp(pd, &QpInitAttr::new(cq, QUEUE))?;
-        // Without memory: a WRITE says itself where it goes.
+        // They need no memory, because a WRITE says itself where it goes.
         (0..RECEIVES).try_for_each(|_| qp.post_recv_pieces(&[]).map(|_| ()))?;
         id.set_ack_timeout(ACK_TIMEOUT)?;
         let private_data = [&Metadata::of(&room).encode()[..], &(self.messages as u32).to_be_bytes()].concat();
@@ -110,12 +110,12 @@ impl Hall {
         self.senders.iter().map(|sender| sender.came).collect()
     }
 
-    /// Counts a message, and posts its receive anew.
+    /// Counts a message, and posts its receive again.
     fn take(&mut self, wc: WorkCompletion) -> Result<()> {
         let Some(sender) = self.senders.iter_mut().find(|sender| sender.qp.qp_num() == wc.qp_num) else {
             return Ok(());
         };
-        // Its connection has ended: what was posted comes back.
+        // The connection has ended, so the receives that are left come back.
         if wc.is_flush() {
             return Ok(());
         }
@@ -137,19 +137,19 @@ impl Hall {
     }
 }
 
-/// All begin at the same time, as far as one SEND after the other can do it.
+/// All begin at the same time, or as close to it as one SEND after the other allows.
 fn go(hall: &Hall) -> Result<()> {
     let _stage = stage("go");
     say!("all {} senders are here: go", hall.senders.len());
     hall.senders.iter().try_for_each(|sender| sender.qp.post_send(&SendWr::new(Operation::Send, &[])).map(|_| ()))
 }
 
-/// Until all have hung up, those that are done and those whose connection has failed, and all that came from them is counted: the news
-/// that a sender has gone is a matter of the connection manager, and may be read before its last messages are polled.
+/// Goes on until all have hung up, whether they're done or their connection has failed, and nothing is left to count. We may
+/// hear from the connection manager that a sender has gone before we've polled its last messages.
 fn count(events: &EventChannel, hall: &mut Hall) -> Result<()> {
     let _stage = stage("count");
     while let Some((cq, channel, _)) = &hall.desk {
-        // Arm, poll, sleep: in another order a message could fall between poll and sleep.
+        // Arm, poll, and only then sleep. In any other order a message could fall between poll and sleep.
         cq.req_notify()?;
         let completions = cq.poll()?;
         if completions.is_empty() {
@@ -173,7 +173,7 @@ fn count(events: &EventChannel, hall: &mut Hall) -> Result<()> {
     Ok(())
 }
 
-/// Who got through with how much.
+/// Says who got how much through.
 fn report(hall: &Hall) -> Result<()> {
     let _stage = stage("report");
     let came = hall.came();

@@ -20,7 +20,7 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// As in lesson 06: which device leads there, and which path?
+/// As in lesson 06, we ask which device leads there, and by which path.
 fn resolve(events: &EventChannel, args: &Args) -> Result<CmId> {
     let _stage = stage("resolve");
     let id = address::try_each(&args.address, args.port, |address| {
@@ -58,7 +58,7 @@ impl Desk {
     }
 }
 
-/// The answer says where in the receiver's memory there is room for a message of ours, and how many it wants.
+/// The answer says where in the receiver's memory our messages may go, and how many of them the receiver wants.
 fn connect(id: &CmId, events: &EventChannel) -> Result<(Metadata, u32)> {
     let _stage = stage("connect");
     id.connect(&CONN_PARAM)?;
@@ -71,7 +71,7 @@ fn connect(id: &CmId, events: &EventChannel) -> Result<(Metadata, u32)> {
     Ok((room, u32::from_be_bytes(count)))
 }
 
-/// Some are always posted, so that the device is never without work; which of its packets goes when is the device's affair.
+/// Keeps some messages posted, so that the device is never out of work. When its packets leave is the device's affair.
 fn write_all(desk: &Desk, source: &MemoryRegion, room: &Metadata, messages: u32) -> Result<()> {
     let _stage = stage("write_all");
     let mut posted = VecDeque::new();
@@ -92,9 +92,9 @@ fn wait_for_oldest(desk: &Desk, posted: &mut VecDeque<u64>) -> Result<()> {
     posted.pop_front().map_or(Ok(()), |oldest| wait_for(desk, oldest, "the WRITE posted first"))
 }
 
-/// Sleeps until this one is complete, and no longer: a pause between two polls would be time in which nothing is posted.
+/// Sleeps until this one is complete, and not a moment longer, because meanwhile nothing new gets posted.
 fn wait_for(desk: &Desk, wr_id: u64, awaited: &str) -> Result<()> {
-    // Arm, poll, sleep: in another order the completion could fall between poll and sleep.
+    // Arm, poll, and only then sleep. In any other order the completion could fall between poll and sleep.
     desk.cq.req_notify()?;
     while desk.cq.poll_for(wr_id)?.is_none() {
         desk.channel.get_cq_event(awaited)?;

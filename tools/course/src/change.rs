@@ -87,7 +87,7 @@ pub struct Change {
     pub edits: Vec<Edit>,
     pub options: Options,
     pub told: Expectation,
-    /// How it is run once more, each time it has come as told: what works by chance, or knows the answer, fails then.
+    /// How it's run once more, each time it has come as told: what works by chance, or knows the answer, fails then.
     pub again: Vec<Again>,
     /// Whether somebody is to mend it: whose client is dead has failed, and nobody waits until its server has noticed.
     pub is_exercise: bool,
@@ -146,7 +146,7 @@ pub struct Break {
     pub title: String,
     /// What the reader is asked to predict.
     pub ask: String,
-    /// What comes of it, and why.
+    /// What happens, and why.
     pub why: String,
     pub change: Change,
 }

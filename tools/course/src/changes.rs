@@ -105,7 +105,7 @@ mod tests {
         };
         let said = error(TEXT);
         assert!(said.contains("`make try-04-early`") && said.contains("`make try-04-late`"), "{said}");
-        let answer = "<details><summary>What comes of it</summary>\n\nIt is so.\n\n</details>\n";
+        let answer = "<details><summary>What happens</summary>\n\nIt is so.\n\n</details>\n";
         assert!(error(&format!("# Look\n\n`make break-04 CHANGE=late`\n\n{answer}")).contains("lacks its prose"));
     }
 }

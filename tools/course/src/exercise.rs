@@ -93,7 +93,7 @@ pub(crate) mod tests {
 
     /// The hole makes "bb" of "b".
     pub(crate) const TEXT: &str = "# Look too early\n\n`make try-04-early`\n\nMend it.\n\n<details><summary>Hints</summary>\n\n1. Where\n   is it?\n\
-        2. There.\n\n</details>\n\n<details><summary>What has to come of it</summary>\n\n```text\nserver says: the memory holds\n```\n\n</details>\n\n\
+        2. There.\n\n</details>\n\n<details><summary>Pass when</summary>\n\n```text\nserver says: the memory holds\n```\n\n</details>\n\n\
         <details><summary>Solved</summary>\n\nNothing yet.\n\n</details>\n\n<details><summary>The hole, and the judge</summary>\n\n```diff\n\
         --- src/server.rs\n-b\n+bb\n```\n\nThe judge says: empty\n\n## Right 1\n\n```diff\n--- src/server.rs\n-bb\n+B\n@@\n-c\n+C\n```\n\n\
         ## Wrong 1\n\n```diff\n--- src/server.rs\n-bb\n+x\n```\n\nThe judge says: none\n\n## Wrong 2\n\n```diff\n--- src/server.rs\n-bb\n+y\n```\n\n\
@@ -143,7 +143,7 @@ pub(crate) mod tests {
             "ayc early-wrong-2 device false none",
         ];
         assert_eq!(proofs(TEXT).into_iter().map(told).collect::<Vec<_>>(), expected);
-        let in_lab = proofs(&TEXT.replace("Mend it.", "Mend it.\n\n## How it is run\n\n```toml\nkernel = true\n```"));
+        let in_lab = proofs(&TEXT.replace("Mend it.", "Mend it.\n\n## How it's run\n\n```toml\nkernel = true\n```"));
         assert!(in_lab.len() == 5 && in_lab.iter().all(|proof| proof.place == Place::Lab), "{in_lab:?}");
     }
 }

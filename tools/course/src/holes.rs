@@ -110,7 +110,7 @@ fn done(lesson: &str) -> Result<()> {
 fn answer(mine: &MineNic, hole: &Hole, style: Style) -> Result<()> {
     if mine.0.progress().has(TOLD, &hole.name) && !mine.0.progress().has(DONE, &hole.name) {
         mine.0.progress().note(DONE, &hole.name)?;
-        let answer = markdown::plain(&format!("Your prediction: {}", hole.answer), style.width);
+        let answer = markdown::plain(&format!("Answer to the prediction: {}", hole.answer), style.width);
         writeln!(stdout(), "\n{answer}")?;
     }
     Ok(())

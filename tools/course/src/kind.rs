@@ -12,13 +12,13 @@
 //!
 //! | part | prose | fences |
 //! |---|---|---|
-//! | What comes of it | why a change does what it does | `text`: the [outcome](crate::expected) |
-//! | How it is run | | `toml`: the [options](crate::change::Options) |
+//! | What happens | why a change does what it does | `text`: the [outcome](crate::expected) |
+//! | How it's run | | `toml`: the [options](crate::change::Options) |
 //! | Hints | a numbered list: one more after each failure | |
-//! | What has to come of it | | `text`: the outcome; an indented line is the hint to the one above it |
+//! | Pass when | | `text`: the outcome; an indented line is the hint to the one above it |
 //! | Once more, Once more 2 … | why it is run another time | `toml`: the options of that run; `text`: its outcome, if that is another |
 //! | Solved | why | |
-//! | Your prediction | the answer to what the first part asks | |
+//! | Answer | to what the first part asks to predict | |
 //! | Reference | | `toml`: where the lesson's source, C and Python have it: a [`Reference`](crate::reference::Reference) |
 //! | The questions | | `toml`: see [`crate::reading`] |
 //! | The hole | `The judge says: ` what it says of the hole | `diff`: makes it, in a lesson; `toml` and `rust`: its [place](crate::nic::hole::Place) and the stub, in the NIC |
@@ -33,16 +33,16 @@ use run::files::{files, name};
 use std::path::{Path, PathBuf};
 
 /// What becomes of a lesson that is broken, and why.
-pub const OUTCOME: &str = "What comes of it";
+pub const OUTCOME: &str = "What happens";
 /// The options of the first run.
-pub(crate) const RUN_BY: &str = "How it is run";
+pub(crate) const RUN_BY: &str = "How it's run";
 pub(crate) const HINTS: &str = "Hints";
 /// What the judge must see.
-pub(crate) const PASS: &str = "What has to come of it";
+pub(crate) const PASS: &str = "Pass when";
 /// Another run, which must show the same unless it says what.
 pub const AGAIN: &str = "Once more";
 pub(crate) const SOLVED: &str = "Solved";
-pub(crate) const ANSWER: &str = "Your prediction";
+pub(crate) const ANSWER: &str = "Answer";
 pub(crate) const REFERENCE: &str = "Reference";
 pub(crate) const QUESTIONS: &str = "The questions";
 pub(crate) const CUT: &str = "The hole";

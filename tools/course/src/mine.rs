@@ -57,6 +57,8 @@ const PYTHON: [(&str, &str); 2] = [
 ];
 
 impl Language {
+    pub const ALL: [Language; 3] = [Self::Rust, Self::C, Self::Python];
+
     fn files(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Rust => &RUST,
@@ -84,7 +86,7 @@ impl Mine {
     /// The program in a folder, if there is one.
     pub fn find(folder: &Path) -> Option<Self> {
         let is_there = |language: &Language| folder.join(language.source()).exists();
-        let language = [Language::Rust, Language::C, Language::Python].into_iter().find(is_there)?;
+        let language = Language::ALL.into_iter().find(is_there)?;
         Some(Self { folder: folder.to_owned(), language })
     }
 
@@ -203,7 +205,7 @@ impl Mine {
         Ok(())
     }
 
-    /// How it is run, without its arguments.
+    /// How it's run, without its arguments.
     fn command(&self, project: &Project) -> String {
         match self.language {
             Language::Rust => self.command_of(project.target.join("debug/mine")),

@@ -6,12 +6,14 @@
 use crate::change::{Change, Name};
 use crate::edited;
 use crate::kind::{ANSWER, REFERENCE, STEP};
+use crate::mine::Language;
 use crate::page::Page;
 use crate::project::Project;
 use crate::proof::Proof;
 use crate::reference::{self, Reference};
 use crate::run::Place;
-use anyhow::Result;
+use crate::task::is_for;
+use anyhow::{ensure, Result};
 use std::path::{Path, PathBuf};
 
 /// How far a hint is indented: one is told.
@@ -29,7 +31,7 @@ pub struct Step {
     /// What helps, one more each time.
     pub hints: Vec<String>,
     pub reference: Reference,
-    /// How it is run, and what must be seen.
+    /// How it's run, and what must be seen.
     pub change: Change,
     pub proofs: Vec<Proof>,
 }
@@ -48,11 +50,14 @@ impl Step {
     pub fn of_page(name: Name, page: &Page) -> Result<Self> {
         STEP.check(&name, page)?;
         let change = Change::judged(name, Vec::new(), page)?;
+        let hints = page.hints()?;
+        let are_all_helped = Language::ALL.iter().all(|language| hints.iter().any(|hint| is_for(hint, *language)));
+        ensure!(are_all_helped, "a step has hints, in each language");
         Ok(Self {
             title: page.title.clone(),
             task: page.parts[0].lines.join("\n"),
             answer: page.part(ANSWER)?.prose(),
-            hints: page.hints()?,
+            hints,
             reference: basic_toml::from_str(&page.part(REFERENCE)?.code("toml"))?,
             proofs: proofs(&change, page)?,
             name: change.name.clone(),

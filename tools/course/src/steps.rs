@@ -11,7 +11,7 @@ use course::project::Project;
 use course::run::{run_program, Outcome, Place};
 use course::show::{self, bold};
 use course::step::Step;
-use course::task::in_language;
+use course::task::{in_language, is_for};
 use run::files::name;
 use run::lanes::Style;
 use std::io::{self, stdout, IsTerminal, Write};
@@ -61,9 +61,10 @@ pub fn hint(project: &Project, named: Option<&str>, again: bool) -> Result<bool>
     let mine = find(project)?;
     let Some(step) = wished(project, &mine, named)? else { return finished(project) };
     let width = Style::of_output().width;
-    let (told, all) = (mine.progress().times(HINT, &step.name), step.hints.len());
+    let hints: Vec<&String> = step.hints.iter().filter(|hint| is_for(hint, mine.language)).collect();
+    let (told, all) = (mine.progress().times(HINT, &step.name), hints.len());
     let first = if again { 0 } else { told.min(all - 1) };
-    for (at, hint) in step.hints.iter().enumerate().take(told + 1).skip(first) {
+    for (at, hint) in hints.iter().enumerate().take(told + 1).skip(first) {
         write!(stdout(), "{}", markdown::plain(&format!("{} of {all}: {hint}", at + 1), width))?;
     }
     if told < all {
@@ -210,7 +211,7 @@ fn missing(findings: &[Finding], style: Style) -> String {
 
 /// Notes that a step is done, and tells the next.
 fn done(project: &Project, mine: &Mine, step: &Step, command: &str) -> Result<bool> {
-    let answer = markdown::plain(&format!("Your prediction: {}", step.answer), Style::of_output().width);
+    let answer = markdown::plain(&format!("Answer to the prediction: {}", step.answer), Style::of_output().width);
     write!(stdout(), "\n{answer}")?;
     mine.progress().note(DONE, &step.name)?;
     let next = current(project, mine)?;

@@ -1,17 +1,25 @@
-//! A step's task as it is told in the learner's language: without what is about the others.
+//! A step's words for one language, the learner's. A paragraph, or a hint, that begins with "In C, " is about C alone.
 
 use crate::mine::Language;
 
-/// How a paragraph begins that is about one language.
-const ABOUT: [(&str, Language); 3] = [("Rust: ", Language::Rust), ("C: ", Language::C), ("Python: ", Language::Python)];
+/// How a paragraph or a hint begins that is about one language.
+const ABOUT: [(&str, Language); 3] =
+    [("In Rust, ", Language::Rust), ("In C, ", Language::C), ("In Python, ", Language::Python)];
 
-/// A text with the calls as C names them, and as the learner's language does; and of the paragraphs that are about one language
-/// only the learner's.
+/// The one language that a paragraph or a hint is about; None if it's for everybody.
+pub fn about(text: &str) -> Option<Language> {
+    ABOUT.iter().find(|(begin, _)| text.starts_with(begin)).map(|(_, language)| *language)
+}
+
+/// Whether somebody who writes in that language should read this paragraph or hint.
+pub fn is_for(text: &str, language: Language) -> bool {
+    about(text).map_or(true, |about| about == language)
+}
+
+/// The task without the paragraphs about other languages. Its table of calls keeps the names in C, which man pages and
+/// logs use, and those in the learner's language.
 pub fn in_language(task: &str, language: Language) -> String {
-    let is_told = |paragraph: &&str| {
-        let about = ABOUT.iter().find(|(begin, _)| paragraph.starts_with(begin));
-        about.map_or(true, |(_, about)| *about == language)
-    };
+    let is_told = |paragraph: &&str| is_for(paragraph, language);
     let told = |paragraph: &str| match paragraph.starts_with("| C | common |") {
         true => paragraph.lines().map(|line| row(line, language)).collect::<Vec<_>>().join("\n"),
         false => paragraph.to_owned(),
@@ -36,14 +44,14 @@ mod tests {
     use super::*;
 
     const TASK: &str =
-        "Listen.\n\n| C | common | pyverbs |\n|---|---|---|\n| `c` | `rust` | `python` |\n\nC: see\nthe man page.\n\n\
-                        Rust: see common.\n\nPython: see more.\n";
+        "Listen.\n\n| C | common | pyverbs |\n|---|---|---|\n| `c` | `rust` | `python` |\n\nIn C, see\nthe man page.\n\n\
+                        In Rust, see common.\n\nIn Python, see more.\n";
 
     #[test]
     fn nobody_is_told_of_a_language_that_is_not_hers() {
         for (language, is_told, not) in [
             (Language::Rust, ["| `c` | `rust` |", "see common"], ["man page", "python"]),
-            (Language::C, ["| `c` |\n", "C: see\nthe man page"], ["rust", "python"]),
+            (Language::C, ["| `c` |\n", "In C, see\nthe man page"], ["rust", "python"]),
             (Language::Python, ["| `c` | `python` |", "see more"], ["man page", "rust"]),
         ] {
             let told = in_language(TASK, language);

@@ -172,7 +172,6 @@ fn no_circles_between_modules() {
     assert!(wrong.is_empty(), "files know each other in a circle:\n{}", wrong.join("\n"));
 }
 
-
 /// What a NIC that's nothing but data may take from the standard library, and what nobody may do with it. A cell counts the frames
 /// that a test has had decoded.
 const PURE: [&str; 10] = ["cell", "cmp", "collections", "fmt", "iter", "mem", "net", "ops", "sync", "time"];

@@ -16,7 +16,7 @@ pub fn run(args: &Args) -> Result<()> {
     let qp = desk.create_qp()?;
     let theirs = meet(&desk.context, &mut peer, &qp, &source)?;
     let written = write(&desk, &qp, &source, &theirs);
-    // However it went: a queue pair without a connection manager says no goodbye, so TCP has to.
+    // However it went, we say goodbye over TCP, because without a connection manager nobody else does.
     peer.tell("bye")?;
     written
 }
@@ -28,7 +28,7 @@ fn register_source(desk: &Desk) -> Result<MemoryRegion> {
     Ok(source)
 }
 
-/// As in lesson 04: from here on nothing tells who has moved the queue pair.
+/// As in lesson 04. From here on you can't see any more who moved the queue pair.
 fn write(desk: &Desk, qp: &QueuePair, source: &MemoryRegion, theirs: &Metadata) -> Result<()> {
     let _stage = stage("write");
     let written = qp.post_send(&SendWr::rdma_write(source, 0..source.len(), theirs))?;

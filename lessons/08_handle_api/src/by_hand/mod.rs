@@ -1,4 +1,4 @@
-//! Part one: a connection without a connection manager.
+//! A connection without the connection manager.
 
 pub mod client;
 pub mod connect;
@@ -8,7 +8,7 @@ use common::{stage, CompletionQueue, Context, ProtectionDomain, QpCap, QpInitAtt
 
 use crate::DEVICE;
 
-/// What every queue pair of a side needs. Fields are dropped from the top.
+/// What every queue pair of a side needs. The fields are dropped from the top.
 pub struct Desk {
     pub cq: CompletionQueue,
     pub pd: ProtectionDomain,
@@ -16,7 +16,7 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// The device is opened by its name: there is no id that would know it.
+    /// We open the device by its name, because there's no id that would know it.
     pub fn open(args: &Args) -> Result<Self> {
         let _stage = stage("open");
         let context = Context::open(args.text(&DEVICE))?;
@@ -25,7 +25,7 @@ impl Desk {
         Ok(Self { cq, pd, context })
     }
 
-    /// In the state RESET, and it leads nowhere.
+    /// A queue pair in the state RESET, which knows no peer.
     pub fn create_qp(&self) -> Result<QueuePair> {
         let _stage = stage("create_qp");
         let qp = self.pd.create_qp(&QpInitAttr::new(&self.cq, QpCap::SMALL))?;

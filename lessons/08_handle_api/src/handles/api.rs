@@ -1,4 +1,4 @@
-//! The calls. Each is a few verbs; docs/more/08_handle_api.md has them side by side.
+//! The calls. Each is a few verbs, and docs/more/08_handles.md has them side by side.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use common::{
 use super::wc::{Opcode, Pair, Wc};
 use crate::by_hand::connect::meet;
 
-/// What `reg_mr` and `create_qp` return. None is used twice: one that was given back fits nothing any more.
+/// What `reg_mr` and `create_qp` return. No handle is used twice, so one that was given back fits nothing any more.
 pub type Handle = u32;
 
 /// A piece of our own memory.
@@ -22,7 +22,7 @@ pub struct Local {
     pub length: usize,
 }
 
-/// All that this program has on a device. Fields are dropped from the top.
+/// Everything that this program has on a device. The fields are dropped from the top.
 pub struct Rdma {
     pairs: BTreeMap<Handle, Pair>,
     regions: BTreeMap<Handle, MemoryRegion>,
@@ -46,16 +46,16 @@ impl Rdma {
         Ok(self.next)
     }
 
-    /// A posted request that uses the region keeps it registered until it is polled.
+    /// A posted request that uses the region keeps it registered until it's polled.
     pub fn dereg_mr(&mut self, mr: Handle) -> Result<()> {
         self.regions.remove(&mr).map(drop).ok_or_else(|| unknown(mr, "memory region"))
     }
 
-    /// A queue pair in RESET, which leads nowhere.
+    /// A queue pair in RESET, which knows no peer.
     pub fn create_qp(&mut self, send_cq_size: u32, recv_cq_size: u32) -> Result<Handle> {
         let send_cq = self.context.create_cq(send_cq_size as i32)?;
         let recv_cq = self.context.create_cq(recv_cq_size as i32)?;
-        // Each queue as long as its CQ: whatever is posted, has room to be reported.
+        // Each queue is as long as its CQ, so that whatever is posted has room to be reported.
         let cap = QpCap { max_send_wr: send_cq_size, max_recv_wr: recv_cq_size, ..QpCap::SMALL };
         let qp = self.pd.create_qp(&QpInitAttr { recv_cq: &recv_cq, ..QpInitAttr::new(&send_cq, cap) })?;
         qp.dump();
@@ -65,12 +65,12 @@ impl Rdma {
         Ok(self.next)
     }
 
-    /// Leads the queue pair to one of the peer's, as part one does. Each side tells where its memory is: ours is `mr`.
+    /// Connects the queue pair to one of the peer's, as `by_hand` does. Each side says where its memory is, and ours is `mr`.
     pub fn connect_qp(&mut self, qp: Handle, mr: Handle, peer: &mut Peer) -> Result<Metadata> {
         let region = self.regions.get(&mr).ok_or_else(|| unknown(mr, "memory region"))?;
         let pair = self.pairs.get_mut(&qp).ok_or_else(|| unknown(qp, "queue pair"))?;
         let remote = meet(&self.context, peer, &pair.qp, region)?;
-        // Of what was posted before, nothing is heard any more.
+        // We won't hear any more of what was posted before.
         pair.posted.clear();
         pair.connected = true;
         Ok(remote)
@@ -90,7 +90,7 @@ impl Rdma {
         self.post(qp, Opcode::Read, local, remote)
     }
 
-    /// A message: the peer's next receive says where it goes.
+    /// A message. The peer's next receive says where it goes.
     pub fn post_send(&mut self, qp: Handle, local: Local) -> Result<u64> {
         self.post(qp, Opcode::Send, local, &Metadata::REFUSAL)
     }
@@ -115,7 +115,7 @@ impl Rdma {
         Ok(wr_id)
     }
 
-    /// What is done of both queues. Never waits.
+    /// What's done in both queues. Never waits.
     pub fn poll_cq(&mut self, qp: Handle, max_entries: usize) -> Result<Vec<Wc>> {
         let pair = self.pairs.get_mut(&qp).ok_or_else(|| unknown(qp, "queue pair"))?;
         let mut done = pair.send_cq.poll_up_to(max_entries)?;

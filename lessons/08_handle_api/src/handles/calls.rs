@@ -1,4 +1,4 @@
-//! An example of each call, as the lesson's page shows them.
+//! An example of each call, as docs/more/08_handles.md shows them.
 
 use common::args::Args;
 use common::deadline::Deadline;
@@ -15,7 +15,7 @@ pub fn calls(args: &Args) -> Result<()> {
     let mut peer = Peer::connect(args)?;
     let mut rdma = Rdma::open(args.text(&DEVICE))?;
 
-    // reg_mr, dereg_mr. The memory stays ours; the handle is good for nothing any more.
+    // reg_mr, dereg_mr. The memory stays ours, but the handle is good for nothing any more.
     let buffer = Buffer::zeroed(4096)?;
     let mr = rdma.reg_mr(&buffer, 4096, Access::LOCAL_WRITE | Access::REMOTE_WRITE)?;
     rdma.dereg_mr(mr)?;
@@ -39,7 +39,7 @@ pub fn calls(args: &Args) -> Result<()> {
     rdma.post_read(qp, Local { mr, offset: 100, length: 11 }, &remote)?;
     say!("post_read: {:?}: {}", rdma.wait(qp, "the READ")?, preview(&buffer.read(100..111)?));
 
-    // post_receive, post_send: the server posts a receive, too, and sends back what comes.
+    // post_receive, post_send. The server posts a receive as well, and sends back what comes.
     peer.tell("answer me")?;
     peer.hear()?;
     rdma.post_receive(qp, Local { mr, offset: 200, length: 64 })?;
@@ -52,7 +52,7 @@ pub fn calls(args: &Args) -> Result<()> {
         }
     }
 
-    // poll_cq. What is done keeps its place in the queue until it is polled.
+    // poll_cq. What's done keeps its place in the queue until it's polled.
     for _ in 0..2 {
         rdma.post_write(qp, text, &remote)?;
     }
@@ -73,7 +73,7 @@ pub fn calls(args: &Args) -> Result<()> {
         }
     }
 
-    // A refused request moves the queue pair to ERR. From there it can be connected anew.
+    // A refused request moves the queue pair to ERR. From there it can be connected once more.
     let wrong = Metadata { rkey: remote.rkey ^ 1, ..remote };
     rdma.post_write(qp, text, &wrong)?;
     say!("post_write with a wrong key: {:?}", rdma.wait(qp, "a WRITE that is refused")?);

@@ -1,4 +1,4 @@
-//! The complete program. On one kernel it would do without `connect_qp`: here somebody must say whom the queue pair leads to.
+//! The complete program. Within one kernel it wouldn't need `connect_qp`. Here somebody must say who's at the other end.
 
 use common::args::Args;
 use common::deadline::Deadline;

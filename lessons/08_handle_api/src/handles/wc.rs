@@ -8,7 +8,7 @@ use common::{CompletionQueue, Error, QueuePair, Result, WorkCompletion};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
     Success,
-    /// Our own device found our memory not fit for the request.
+    /// Our own device found that our memory isn't fit for the request.
     LocProtErr,
     /// The peer's device refused: key, range or permission.
     RemAccessErr,
@@ -29,7 +29,7 @@ pub struct Wc {
     pub wr_id: u64,
     pub status: Status,
     pub opcode: Opcode,
-    /// How many bytes were transferred: none if it failed.
+    /// How many bytes were transferred, which is none if it failed.
     pub byte_len: usize,
 }
 
@@ -48,8 +48,8 @@ pub struct Pair {
     pub connected: bool,
     /// How many requests each takes: its send queue, its receive queue.
     pub room: [usize; 2],
-    /// What each request that is posted and not polled asked for, and how many bytes. Verbs tell neither the opcode of a
-    /// request that failed nor the length of a WRITE; and whoever counts them knows when the CQ would overflow.
+    /// What each request that's posted and not yet polled asked for, and how many bytes. Verbs give us neither the opcode
+    /// of a failed request nor the length of a WRITE. And by counting them we know when the CQ would overflow.
     pub posted: BTreeMap<u64, (Opcode, usize)>,
 }
 
@@ -69,7 +69,7 @@ impl Pair {
         Err(Error::content(what, "Poll completions before you post more, or create the queue pair with a larger CQ"))
     }
 
-    /// The device's completion in this API's words. None if it is of an earlier connection.
+    /// The device's completion in this API's words. None if it's from an earlier connection.
     pub fn complete(&mut self, wc: &WorkCompletion) -> Option<Wc> {
         let (opcode, length) = self.posted.remove(&wc.wr_id)?;
         let (status, byte_len) = match wc.status {

@@ -16,7 +16,7 @@ use std::path::Path;
 const PLAYER: (&str, &str) = ("tools/book/player.png", "04_rdma_write");
 
 /// The parts of the judge's file that a reader finds below the page, folded.
-const FOLDED: [&str; 5] = ["The hole", "What has to come of it", "Once more", "Hints", "Your prediction"];
+const FOLDED: [&str; 5] = ["The hole", "Pass when", "Once more", "Hints", "Answer"];
 
 /// Where a page is in the book: that of a folder is what one sees there.
 pub fn place(path: &str) -> String {
