@@ -61,7 +61,7 @@
   const place = document.querySelector(".languages");
   if (place) {
     const all = [...parts()];
-    const show = (chosen) => { for (const [part, language] of all) part.hidden = language !== chosen; };
+    const show = (chosen) => { for (const [part, language] of all) part.classList.toggle("others", language !== chosen); };
     const box = document.createElement("fieldset");
     box.append(Object.assign(document.createElement("legend"), { textContent: "Your language" }));
     const known = Object.hasOwn(LANGUAGES, remembered.get() ?? "") ? remembered.get() : "rust";
