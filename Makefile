@@ -71,8 +71,8 @@ more: ### print what else there is
 	@$(call table,###)
 
 .PHONY: setup
-setup: ### get what the lessons need, below target/ (with apt; elsewhere, say what is missing)
-	@tools/lab/setup.sh build lab
+setup: ### get what the lessons need, and rping and perftest, into target/ (with apt; elsewhere, say what is missing)
+	@tools/lab/setup.sh build lab shell
 
 .PHONY: bundle
 bundle: ### one file with all that machines of this release need, for a classroom without a network
@@ -209,7 +209,7 @@ lab-shell: ### a shell on the client machine, with the packets as they pass [ser
 .PHONY: shell
 shell: ### a shell in which RDMA programs run in the lab, or with on=device on the device in user space [server="COMMAND"] [on=mine]
 ifneq ($(on),lab)
-	@tools/lab/setup.sh build
+	@tools/lab/setup.sh build shell
 	@$(call build,$(built) $(lessons:%=lesson-%))
 	@$(with_mine)
 	@"$$bin"/$(runner) shell $${server:+--server="$$server"} $${log:+--log}

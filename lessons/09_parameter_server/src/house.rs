@@ -1,4 +1,4 @@
-//! What the server holds: what all workers share, on one device (the house), and what each of them has for itself (a connection).
+//! What the server holds: the house, which all workers share, and a connection for each of them.
 //!
 //! ```text
 //! (free) ─ knock ─▶ Accepted ─ ESTABLISHED ─▶ Idle ─ go ─▶ Working ─ WRITE with immediate ─▶ Delivered
@@ -13,11 +13,11 @@ use common::*;
 
 use crate::{layout::*, model::*, ACK_TIMEOUT, CONN_PARAM, CQE, PLACES, QUEUE, RECEIVES};
 
-/// Fields are dropped from the top: those who use something go before what they use.
+/// The fields are dropped from the top, so that whatever uses something goes before what it uses.
 pub struct House {
-    /// Version and weights. Workers may READ it, at any moment.
+    /// Version and weights. Workers may READ it at any moment.
     board: MemoryRegion,
-    /// How many examples all workers together have looked at. They count themselves.
+    /// How many examples all workers together have looked at. The workers do the counting.
     pub counter: MemoryRegion,
     /// For the queue pairs of all workers.
     pub cq: CompletionQueue,
@@ -27,11 +27,12 @@ pub struct House {
 }
 
 impl House {
-    /// Opens on the device that a first worker came through: a listener on `::` has none of its own.
+    /// Opens the house on the device that the first worker came through, because a listener on `::` has none of its own.
     pub fn open(events: &EventChannel, visitor: &CmId, version: u32, weights: &Weights) -> Result<Self> {
         let _stage = stage("open_house");
-        // `id->verbs` is lent by an id, and good as long as that id. The visitor's goes when the visitor goes; so we bind
-        // one of our own to the same device, and port 0, which is any port. Nobody can connect to it: it does not listen.
+        // An id lends us its device only as long as the id lives, and the visitor's goes when the visitor goes. So we bind
+        // an id of our own to the same device, on port 0, which is any port. Nobody can connect to it, since it doesn't
+        // listen.
         let keeper = events.create_id()?;
         let address = visitor.local_addr().map(|address| (address.ip(), 0).into());
         address.map_or(Ok(()), |address| keeper.bind_addr(address))?;
@@ -41,14 +42,14 @@ impl House {
         let cq = channel.create_cq(CQE * PLACES as i32)?;
         cq.req_notify()?;
         let board = pd.reg_mr(BOARD_LEN, Access::REMOTE_READ)?;
-        // REMOTE_ATOMIC needs LOCAL_WRITE too: in the end it is our device that writes.
+        // REMOTE_ATOMIC needs LOCAL_WRITE as well, because in the end it's our own device that writes.
         let counter = pd.reg_mr(8, Access::LOCAL_WRITE | Access::REMOTE_ATOMIC)?;
         let mut house = Self { board, counter, cq, channel, pd, _keeper: keeper };
         house.publish(version, weights)?;
         Ok(house)
     }
 
-    /// A READ that comes at this moment gets old and new bytes: its worker sees that the seal does not fit.
+    /// A READ that comes at this moment gets old and new bytes, and its worker sees that the seal doesn't fit.
     pub fn publish(&mut self, version: u32, weights: &Weights) -> Result<()> {
         let _stage = stage("publish");
         info!("the board has version {version} of the weights");
@@ -61,19 +62,19 @@ pub enum State {
     Accepted,  // Our ConnectReply is under way.
     Idle,      // Connected, and waiting for a word of ours.
     Working,   // Told to go on.
-    Delivered, // Its gradient is here, and not folded yet.
-    Stopped,   // Told that all is over. It hangs up next.
+    Delivered, // Its gradient is here, but not yet in the weights.
+    Stopped,   // Told that it's all over. It hangs up next.
 }
 
-/// One worker, with all that it has here. Dropping it frees that, and its place.
+/// One worker, with everything that it has here. Dropping it frees all that, and its place.
 pub struct Connection {
     pub id: CmId,
     pub qp: QueuePair,
-    /// Where its gradients come. The region is its own: its rkey opens nobody else's.
+    /// Where its gradients arrive. It's a region of its own, so that its rkey opens nobody else's.
     slot: MemoryRegion,
     pub state: State,
     pub since: Instant,
-    /// Of its last gradient.
+    /// The loss that came with its last gradient.
     pub loss: Option<f64>,
 }
 
@@ -83,7 +84,7 @@ impl Connection {
         let _stage = stage("admit");
         let qp = id.create_qp(&house.pd, &QpInitAttr::new(&house.cq, QUEUE))?;
         let slot = house.pd.reg_mr(SLOT_LEN, Access::LOCAL_WRITE | Access::REMOTE_WRITE)?;
-        // Receives without memory: a WRITE with immediate uses one up, and its bytes go into the slot.
+        // Receives without memory. A WRITE with immediate uses one up, but its bytes go into the slot.
         (0..RECEIVES).try_for_each(|_| qp.post_recv_pieces(&[]).map(|_| ()))?;
         let [board, slot_at, counter] = [&house.board, &slot, &house.counter].map(Metadata::of);
         let private_data = Welcome { board, slot: slot_at, counter, worker }.encode();
@@ -92,7 +93,7 @@ impl Connection {
         Ok(Self { id: id.clone(), qp, slot, state: State::Accepted, since: Instant::now(), loss: None })
     }
 
-    /// Says what comes next, in a SEND without bytes: 32 bits of immediate data are enough.
+    /// Says what comes next, in a SEND without bytes, since 32 bits of immediate data are enough.
     pub fn tell(&mut self, word: u32) -> Result<()> {
         let _stage = stage("tell");
         let state = if word == STOP { State::Stopped } else { State::Working };
@@ -100,7 +101,7 @@ impl Connection {
         self.qp.post_send(&SendWr::new(Operation::SendImm(word), &[])).map(|_| ())
     }
 
-    /// What the worker's WRITE has left. A new receive replaces the one that it has used up.
+    /// Takes what the worker's WRITE has left, and posts a receive in place of the one that it used up.
     pub fn take_gradient(&mut self) -> Result<Gradient> {
         self.qp.post_recv_pieces(&[])?;
         (self.state, self.since) = (State::Delivered, Instant::now());

@@ -1,4 +1,4 @@
-//! What lies in the memory that both sides see, and what is said beside it. All numbers are big-endian.
+//! What's in the memory that both sides see, and in the words between them. All numbers are big-endian.
 //!
 //! ```text
 //! board       version 8 │ weights 8 × 8 │ seal 8    in the server's memory: every worker READs it
@@ -17,7 +17,7 @@ pub const BOARD_LEN: usize = 8 * (1 + WEIGHTS + 1);
 pub const SLOT_LEN: usize = 8 * (1 + WEIGHTS);
 /// The immediate data of the server's last word.
 pub const STOP: u32 = u32::MAX;
-/// The highest number of a round: it fits 24 bits, and never makes a [`STOP`].
+/// The highest number of a round. It fits into 24 bits, and never makes a [`STOP`].
 pub const LAST_ROUND: usize = 1_000_000;
 const MAGIC: &[u8] = b"PS09";
 
@@ -29,7 +29,7 @@ pub fn round_and_worker(immediate: u32) -> (u32, u8) {
     (immediate >> 8, immediate as u8)
 }
 
-/// The board's bytes. The seal is a hash of all that stands before it.
+/// The board's bytes. The seal is a hash of everything before it.
 pub fn board(version: u32, weights: &Weights) -> Vec<u8> {
     let mut bytes = u64::from(version).to_be_bytes().to_vec();
     bytes.extend(weights.iter().flat_map(|weight| weight.to_be_bytes()));
@@ -37,7 +37,7 @@ pub fn board(version: u32, weights: &Weights) -> Vec<u8> {
     bytes
 }
 
-/// Version and weights. None if the seal does not fit: the copy is torn, and holds something of two versions.
+/// Version and weights, or None if the seal doesn't fit. Then the copy is torn, and holds bytes of two versions.
 pub fn read_board(bytes: &[u8]) -> Option<(u32, Weights)> {
     let (sealed, seal) = bytes.split_at(BOARD_LEN - 8);
     let (version, weights) = sealed.split_at(8);
@@ -63,7 +63,7 @@ pub fn read_hello(bytes: &[u8]) -> Option<u8> {
     bytes.strip_prefix(MAGIC)?.first().copied()
 }
 
-/// What a worker is told when it is let in. Its number is that of its place in the house, and of its part of the data.
+/// What we tell a worker when we let it in. Its number is that of its place in the house and of its part of the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Welcome {
     pub board: Metadata,
@@ -99,7 +99,7 @@ fn floats(bytes: &[u8]) -> Weights {
     std::array::from_fn(|at| f64::from_bits(number(&bytes[8 * at..8 * at + 8])))
 }
 
-/// FNV-1a with 64 bits. It has to find an accident, not an attack.
+/// FNV-1a with 64 bits. It must find accidents, not attacks.
 fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }

@@ -28,18 +28,18 @@ const PLACES: usize = 8;
 /// How many may wait to be looked at, as in listen(2).
 const BACKLOG: i32 = 16;
 
-/// Room in each queue of a QP. A worker has a READ, or a WRITE and a FETCH_ADD, under way; a server has one word to go on.
+/// Room in each queue of a QP. A worker has a READ, or a WRITE and a FETCH_ADD, under way, and the server has one word.
 /// Either has two receives posted.
 const QUEUE: QpCap = QpCap { max_send_wr: 4, max_recv_wr: 4, ..QpCap::SMALL };
-/// Receives that are posted for each QP: one for what comes, and one more, so that what comes next finds one, too.
+/// How many receives are posted for each QP, one for what comes and one more for what comes next.
 const RECEIVES: usize = 2;
-/// Room in the CQ, for a QP: all that both queues can complete.
+/// Room in the CQ for everything that both queues of a QP can complete.
 const CQE: i32 = 8;
 /// How long the device waits for an ACK before it sends again, and how often: 4.096 µs × 2^17 = 0.54 s, six times.
 const ACK_TIMEOUT: u8 = 17;
 const RETRIES: u8 = 6;
 
-/// What we ask for, or accept at most: one READ or atomic under way at a time.
+/// What we ask for, or accept at most, which is one READ or atomic under way at a time.
 const CONN_PARAM: ConnParam = ConnParam {
     private_data: Vec::new(),
     responder_resources: 1,

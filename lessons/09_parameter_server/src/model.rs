@@ -8,11 +8,11 @@ pub const WEIGHTS: usize = 8;
 /// A place in the space that the descent goes through, or a direction in it.
 pub type Weights = [f64; WEIGHTS];
 
-/// What the examples were made from. The training finds it, but for the noise, and the server never sees an example.
+/// What the examples were made from. The training finds it, except for the noise, and the server never sees an example.
 pub const TRUTH: Weights = [1.5, -2.0, 0.5, 3.0, -1.0, 0.25, 2.0, 0.75];
 /// How far an example's target may be off.
 const NOISE: f64 = 0.05;
-/// So many of them has each worker.
+/// How many of them each worker has.
 pub const EXAMPLES: usize = 128;
 /// How far a step goes down the slope. Twice this would overshoot.
 const STEP: f64 = 1.5;
@@ -24,7 +24,7 @@ pub struct Gradient {
     pub slope: Weights,
 }
 
-/// One worker's part of the data, features and target of each example: its number is the seed of a random generator.
+/// One worker's part of the data, with the features and the target of each example. Its number is a random generator's seed.
 pub fn examples(worker: u8) -> Vec<(Weights, f64)> {
     let mut state = u64::from(worker);
     let example = |_| {

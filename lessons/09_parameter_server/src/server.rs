@@ -1,5 +1,5 @@
-//! The server: one thread, one loop, three descriptors. It never waits for one worker: it sleeps until anybody has something,
-//! does what there is to do, and sleeps again. A worker that fails is dismissed, and the others go on.
+//! The server: one thread, one loop, three descriptors. It never waits for a certain worker. It sleeps until anybody has
+//! something, does what there is to do, and sleeps again. A worker that fails is dismissed, and the others go on.
 
 mod rounds;
 
@@ -17,7 +17,7 @@ pub fn run(args: &Args) -> Result<()> {
     while !server.is_done() {
         server.sleep()?;
         while let Some(event) = server.events.try_get_cm_event()? {
-            // A goodbye comes on another way than the data, and may overtake it. So what came before it is taken first.
+            // A goodbye takes another path than the data and may overtake it, so we first take what came before it.
             server.take_completions()?;
             server.on_event(event)?;
         }
@@ -31,9 +31,9 @@ pub fn run(args: &Args) -> Result<()> {
 /// Fields are dropped from the top.
 struct Server {
     training: Training,
-    /// So many workers have to be there before the first round. Then 0.
+    /// How many workers must be there before the first round. After that it's 0.
     wanted: usize,
-    /// Who took longest for its last gradient.
+    /// Which worker took longest for its last gradient, and how long.
     slowest: (Duration, u8),
     /// By number, from 1 to [`PLACES`]. A number without a worker is free.
     connections: BTreeMap<u8, Connection>,
@@ -54,7 +54,7 @@ impl Server {
         (wanted <= PLACES).then_some(()).ok_or_else(|| wrong("-n is at most 8"))?;
         let loss = args.text(&LOSS).parse().ok().filter(|loss| *loss >= 0.0);
         let loss = loss.ok_or_else(|| wrong("--loss is a number from 0 on"))?;
-        // In the mode async every gradient makes a round.
+        // In the mode async every gradient is a round of its own.
         let rounds = args.number(&ROUNDS).unwrap_or(1).saturating_mul(if in_step { 1 } else { wanted });
         let (events, timer) = (EventChannel::create()?, Timer::every(TICK)?);
         let _listener = address::try_each(&args.address, args.port, |address| {
@@ -75,7 +75,7 @@ impl Server {
         self.quiet.wait_readable(&fds).map(|_| ())
     }
 
-    /// Every event has its case, and `event->id` finds its worker.
+    /// Every event has its case, and the event's id finds its worker.
     fn on_event(&mut self, event: CmEvent) -> Result<()> {
         let _stage = stage("on_event");
         self.quiet = Deadline::knock("workers");
@@ -89,27 +89,27 @@ impl Server {
             (RDMA_CM_EVENT_CONNECT_REQUEST, _) => self.knock(&id, &asked),
             (RDMA_CM_EVENT_ESTABLISHED, Some(number)) => self.join(number),
             (RDMA_CM_EVENT_DISCONNECTED, Some(number)) => self.leave(number, &id),
-            // It got our ConnectReply, and does not want it any more: it was killed meanwhile, for example.
+            // It got our ConnectReply and doesn't want it any more, for example because it was killed meanwhile.
             (RDMA_CM_EVENT_REJECTED, Some(number)) => self.dismiss(number, &lost("it turned our ConnectReply away")),
-            // However often our ConnectReply was repeated. Only the connection manager has a deadline for this: to destroy an
-            // id while its message is under way would stop us, and so everybody, until that deadline.
+            // However often our ConnectReply was repeated. We leave this deadline to the connection manager, because destroying
+            // an id while its message is under way would stop us until then, and everybody with us.
             (RDMA_CM_EVENT_UNREACHABLE, Some(number)) => self.dismiss(number, &lost("it does not answer")),
             (RDMA_CM_EVENT_CONNECT_ERROR, Some(number)) => self.dismiss(number, &lost("it could not be connected")),
-            // Its packets come by another device from now on, where its QP is not.
+            // From now on its packets come through another device, and its QP isn't there.
             (RDMA_CM_EVENT_ADDR_CHANGE, Some(number)) => self.dismiss(number, &lost("our address has moved")),
             (RDMA_CM_EVENT_ADDR_CHANGE, None) => info!("an address has moved; who connects next comes by it"),
-            // Each id on the device hears of it. The kernel waits until we have let go of everything there: so this is the end.
+            // Each id on the device hears of it. The kernel waits until we've let go of everything there, so this is the end.
             (RDMA_CM_EVENT_DEVICE_REMOVAL, _) => {
                 return Err(Error::Event { wanted: kind, got: kind, status, private_data: Vec::new() })
             }
             (RDMA_CM_EVENT_TIMEWAIT_EXIT, _) => info!("the last packets of an old connection have died out"),
-            // What goes to those who resolve, connect, or join a multicast group; and events of workers that have gone.
+            // Events for those who resolve, connect or join a multicast group, and events of workers that have gone.
             (other, _) => info!("nothing to do for {other}"),
         }
         Ok(())
     }
 
-    /// Somebody wants to come in. The reason of a no goes with the ConnectReject, and the worker prints it.
+    /// Somebody wants to come in. If we say no, the reason goes with the ConnectReject, and the worker prints it.
     fn knock(&mut self, id: &CmId, asked: &ConnParam) {
         let _stage = stage("knock");
         match self.admit(id, asked) {
@@ -145,7 +145,7 @@ impl Server {
         Err(Error::content(why, "Come again later, or as another worker"))
     }
 
-    /// The worker's ReadyToUse has come: from now on it can be told something.
+    /// The worker's ReadyToUse has come, so from now on we can tell it something.
     fn join(&mut self, number: u8) {
         if let Some(connection) = self.connections.get_mut(&number) {
             (connection.state, connection.since) = (State::Idle, Instant::now());
@@ -164,14 +164,14 @@ impl Server {
         self.connections.remove(&number);
     }
 
-    /// A worker is of no use any more. That is a matter of this worker alone. Its place is free, with all that it had.
+    /// Something is wrong with one worker. The others go on, and its place is free, with everything that it had.
     fn dismiss(&mut self, number: u8, why: &Error) {
         let _stage = stage("dismiss");
         narrate::failure(&format!("worker {number} is dismissed: {why}"));
         self.connections.remove(&number);
     }
 
-    /// The goal is reached, and all who were told so have gone.
+    /// The goal is reached, and all workers that we've told so have gone.
     fn is_done(&self) -> bool {
         self.training.over && self.connections.values().all(|connection| connection.state == State::Accepted)
     }

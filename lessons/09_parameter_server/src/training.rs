@@ -1,5 +1,5 @@
 //! The server's side of the computation: gradients come, are folded into the weights, and the weights get a new version.
-//! And the check: the same computation again, here alone. Without a device, too.
+//! And the check, which computes everything a second time, here alone. None of it needs a device.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,24 +7,24 @@ use common::{Error, Result};
 
 use crate::model::{examples, gradient, step, Gradient, Weights};
 
-/// In the mode async: how far each weight may be from what a computation without any network yields. Both end where the
+/// In the mode async, how far each weight may be from what a computation without any network yields. Both end where the
 /// loss is small, but not at the same point.
 const TOLERANCE: f64 = 0.1;
 
 /// The weights, and what has come for them.
 #[derive(Default)]
 pub struct Training {
-    /// The training is over when the loss is below the first, or so many rounds are.
+    /// The training is over when the loss is below the first number, or after as many rounds as the second.
     goal: (f64, u32),
-    /// The mode sync: all workers wait for each other in every round.
+    /// In the mode sync all workers wait for each other in every round.
     pub in_step: bool,
     pub weights: Weights,
-    /// The round that is open. It is the weights' version, too.
+    /// The round that's open, which is also the version of the weights.
     pub round: u32,
     pub over: bool,
-    /// By worker: added in the order of their numbers, whoever came first. What a sum of floats yields depends on that.
+    /// By worker. They're added in the order of the workers' numbers, because a sum of floats depends on its order.
     delivered: BTreeMap<u8, Gradient>,
-    /// With a check: the weights of the same computation without any network, from the examples of those who took part.
+    /// With a check, the weights of the same computation without any network, from the examples of those who took part.
     alone: Option<Weights>,
     took_part: BTreeSet<u8>,
     /// The first round whose weights were not the same.
@@ -47,9 +47,9 @@ impl Training {
         Ok(())
     }
 
-    /// Folds what has come into the weights, which get the next version, and tells whose it was. None if nothing has come.
-    /// `present` is how many workers there are: in the mode async one gradient of four is a quarter of a step. `loss` is
-    /// theirs, the mean: what one that has gone had delivered counts, but its loss is of the past.
+    /// Folds what has come into the weights, which get the next version, and returns whose it was, or None if nothing has come.
+    /// `present` is how many workers there are, because in the mode async one gradient of four is a quarter of a step. `loss`
+    /// is the mean of theirs. If a worker has gone, the gradient that it delivered still counts, but its loss doesn't.
     pub fn fold(&mut self, present: usize, loss: f64) -> Option<Vec<u8>> {
         let delivered = std::mem::take(&mut self.delivered);
         if delivered.is_empty() || self.over {
@@ -64,7 +64,7 @@ impl Training {
         Some(workers)
     }
 
-    /// In step: the same step here alone. Are the weights the same?
+    /// In the mode sync, takes the same step here alone. Are the weights the same?
     fn check(&mut self, workers: &[u8]) {
         self.took_part.extend(workers);
         let Some(alone) = self.alone.as_mut().filter(|_| self.in_step) else { return };
@@ -85,7 +85,7 @@ impl Training {
         }
     }
 
-    /// Out of step: solves the whole problem with all who took part. Are our weights near the solution?
+    /// In the mode async, solves the whole problem with all who took part. Are our weights near the solution?
     fn solve(&self, mut alone: Weights) -> Result<String> {
         let workers: Vec<u8> = self.took_part.iter().copied().collect();
         let solved = (0..self.goal.1).any(|_| step_alone(&mut alone, &workers) < self.goal.0);
@@ -98,7 +98,7 @@ impl Training {
     }
 }
 
-/// One step of all these together, whose examples are generated here; and their loss before it.
+/// One step of all these workers together, whose examples we generate here. Returns their loss before it.
 fn step_alone(weights: &mut Weights, workers: &[u8]) -> f64 {
     let gradients: Vec<Gradient> = workers.iter().map(|worker| gradient(&examples(*worker), weights)).collect();
     step(weights, gradients.iter(), gradients.len());

@@ -1,5 +1,5 @@
-//! A worker: told to go on, it READs the weights, finds out on its own examples which way to change them, and WRITEs that
-//! into its slot in the server's memory; until it is told to stop.
+//! A worker. When it's told to go on, it READs the weights, finds out on its own examples which way to change them, and
+//! WRITEs that into its slot in the server's memory, until it's told to stop.
 
 use std::{os::fd::AsFd, time::Duration};
 
@@ -41,7 +41,7 @@ fn resolve(events: &EventChannel, args: &Args) -> Result<CmId> {
     Ok(id)
 }
 
-/// Knocks, and is let in, or told why not: REJECTED carries the server's reason, which the error shows.
+/// Knocks. If we aren't let in, REJECTED carries the server's reason, and the error shows it.
 fn connect(id: &CmId, desk: &Desk, args: &Args) -> Result<Welcome> {
     let _stage = stage("connect");
     let wanted = u8::try_from(args.number(&WORKER).unwrap_or(0)).unwrap_or(u8::MAX);
@@ -53,14 +53,14 @@ fn connect(id: &CmId, desk: &Desk, args: &Args) -> Result<Welcome> {
     Ok(welcome)
 }
 
-/// What a worker works with. Fields are dropped from the top.
+/// What a worker works with. The fields are dropped from the top.
 struct Desk<'a> {
     qp: QueuePair,
     /// The board as it was READ.
     copy: MemoryRegion,
     /// What goes into our slot.
     gradient: MemoryRegion,
-    /// What the counter was before we added to it: the answer of an atomic.
+    /// What the counter was before we added to it, which is an atomic's answer.
     before: MemoryRegion,
     cq: CompletionQueue,
     channel: CompletionChannel,
@@ -78,16 +78,16 @@ impl<'a> Desk<'a> {
         let copy = pd.reg_mr(BOARD_LEN, Access::LOCAL_WRITE)?;
         let gradient = pd.reg_mr(SLOT_LEN, Access::LOCAL_READ)?;
         let before = pd.reg_mr(8, Access::LOCAL_WRITE)?;
-        // Without any memory: a word has no bytes.
+        // Receives without memory, because a word has no bytes.
         (0..RECEIVES).try_for_each(|_| qp.post_recv_pieces(&[]).map(|_| ()))?;
         Ok(Self { qp, copy, gradient, before, cq, channel, events })
     }
 
-    /// Sleeps until the server says which round is next, or that there is none.
+    /// Sleeps until the server says which round is next, or that there's none.
     fn wait_for_word(&mut self, deadline: &Deadline) -> Result<Option<u32>> {
         let _stage = stage("wait_for_word");
         let word = loop {
-            // Arm, poll, sleep: in another order a word could fall between poll and sleep.
+            // Arm, poll, sleep. In another order a word could fall into the gap between poll and sleep.
             self.cq.req_notify()?;
             if let Some(wc) = self.cq.poll_up_to(1)?.pop() {
                 break wc.into_success()?.imm_data();
@@ -97,12 +97,12 @@ impl<'a> Desk<'a> {
                 return Err(self.events.get_cm_event()?.instead_of("the server's word"));
             }
         };
-        // Before we answer, so that the next word finds it posted.
+        // Post the next receive before we answer, so that the next word finds it.
         self.qp.post_recv_pieces(&[])?;
         Ok(word.filter(|word| *word != STOP).map(|word| round_and_worker(word).0))
     }
 
-    /// READs the board, once more if the server was just writing it.
+    /// READs the board, and READs it again if the server was writing it at that moment.
     fn read_weights(&self, welcome: &Welcome) -> Result<(u32, Weights)> {
         let _stage = stage("read_weights");
         let deadline = Deadline::answer("a board whose seal fits");
@@ -117,16 +117,16 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// One-sided, and yet the server's program is told: the immediate data take a receive there.
+    /// One-sided, and yet the server's program hears of it, because the immediate data uses up a receive there.
     fn write_gradient(&mut self, welcome: &Welcome, version: u32, gradient: &Gradient) -> Result<()> {
         let _stage = stage("write_gradient");
         self.gradient.write(0, &slot(gradient))?;
         let what = Operation::WriteImm(welcome.slot, immediate(version, welcome.worker));
-        // Unsignaled: the completion of the FETCH_ADD behind it stands for both.
+        // Unsignaled, because the completion of the FETCH_ADD that follows stands for both.
         self.qp.post_send(&SendWr::new(what, &[(&self.gradient, 0..SLOT_LEN)]).unsignaled()).map(|_| ())
     }
 
-    /// The server's device adds, whoever else wants to add at this moment, and tells what was there before.
+    /// The server's device does the adding, whoever else is adding at this moment, and answers with what was there before.
     fn count_examples(&self, welcome: &Welcome) -> Result<()> {
         let _stage = stage("count_examples");
         let what = Operation::FetchAdd(welcome.counter, EXAMPLES as u64);

@@ -1,4 +1,4 @@
-//! The file: what is acknowledged is in it. Records stand in it one behind the other, as they came.
+//! The file. Every record that was acknowledged is in it, one after the other as they came.
 
 use std::{collections::BTreeMap, fs::File, io::Write, path::Path};
 
@@ -15,7 +15,7 @@ pub struct Journal {
 
 impl Journal {
     /// Opens the file, and returns the last record of each key. A server that was killed may have left a part of a record at
-    /// the end: it was never acknowledged, and is cut off.
+    /// the end. It was never acknowledged, so we cut it off.
     pub fn open(path: &str) -> Result<(Self, BTreeMap<Key, Record>)> {
         match path {
             "none" => Ok((Self { file: None, version: 0 }, BTreeMap::new())),
@@ -23,7 +23,7 @@ impl Journal {
         }
     }
 
-    /// When this returns the record is on the disk: fsync(2), as far as the disk says the truth.
+    /// When this returns, the record is on the disk, as far as the disk tells the truth about fsync(2).
     pub fn keep(&mut self, record: &Record) -> Result<()> {
         self.version = record.version;
         let Some(file) = &mut self.file else { return Ok(()) };
@@ -40,7 +40,7 @@ fn read(path: &str) -> std::io::Result<(Journal, BTreeMap<Key, Record>)> {
     }
     file.set_len(at as u64)?;
     file.sync_all()?;
-    // The file's name is in its folder, which is kept on its own.
+    // The file's name belongs to its folder, which needs an fsync of its own.
     Path::new(path).canonicalize()?.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())?;
     let version = records.values().map(|record| record.version).max().unwrap_or(0);
     Ok((Journal { file: Some(file), version }, records))

@@ -1,9 +1,9 @@
-//! What lies in the server's memory, and what the two programs say to each other. All numbers are big-endian.
+//! What's in the server's memory, and what the two programs say to each other. All numbers are big-endian.
 //!
 //! ```text
 //! table     buckets 64 each │ small places 128 each │ large places 1024 each    in the server's memory: clients READ it
 //! bucket    4 slots: key 8 │ where the record is 8 (offset 48 bits, length 16 bits; 0: nowhere)
-//! record    seal 8 │ key 8 │ version 4 │ length 4 │ value       the seal is a hash of all that stands behind it
+//! record    seal 8 │ key 8 │ version 4 │ length 4 │ value       the seal is a hash of everything after it
 //! lock      the number of the client that has it, or 0; 8      in the server's memory: clients swap it
 //! request   what 1 │ key 8 │ value                 a client's SEND
 //! answer    1: yes, 0: no │ record                 the server's SEND
@@ -25,7 +25,7 @@ pub const BUCKET_LEN: usize = 4 * SLOT_LEN;
 /// Length and number of the places of each size.
 pub const SIZES: [(usize, usize); 2] = [(128, 600), (1024, 100)];
 pub const TABLE_LEN: usize = BUCKETS * BUCKET_LEN + SIZES[0].0 * SIZES[0].1 + SIZES[1].0 * SIZES[1].1;
-/// What stands in front of a value in its record.
+/// What precedes the value in a record.
 pub const HEAD: usize = 24;
 pub const VALUE_MAX: usize = SIZES[1].0 - HEAD;
 pub const MESSAGE_LEN: usize = 1 + SIZES[1].0;
@@ -41,7 +41,7 @@ pub fn key(text: &str) -> Result<Key> {
     }
 }
 
-/// The key that stands at the front of these bytes.
+/// The key at the front of these bytes.
 pub fn key_of(bytes: &[u8]) -> Key {
     std::array::from_fn(|at| bytes.get(at).copied().unwrap_or_default())
 }
@@ -50,14 +50,14 @@ pub fn name(key: &Key) -> String {
     String::from_utf8_lossy(key).trim_end_matches('\0').to_owned()
 }
 
-/// The buckets where to look for a key, one after the other: if one is full, the next one may have it.
+/// The buckets in which to look for a key, one after the other, because if one is full the key is in the next.
 pub fn buckets(key: &Key) -> impl Iterator<Item = Place> {
     let first = hash(key) as usize % BUCKETS;
     let starts = (first..first + BUCKETS).map(|bucket| bucket % BUCKETS * BUCKET_LEN);
     starts.map(|start| start..start + BUCKET_LEN)
 }
 
-/// The slot that a key has in a bucket, or else the first free one: where it begins in these bytes, and where it leads to.
+/// A key's slot in a bucket, or else the first free one. Returns where it begins in these bytes, and where it leads.
 pub fn slot_of(key: &Key, bucket: &[u8]) -> Option<(usize, Option<Place>)> {
     let slots = bucket.chunks(SLOT_LEN).map(|slot| (key_of(slot), number(&slot[8..])));
     let mut those = slots.enumerate().filter(|(_, (found, word))| found == key || *word == 0);
@@ -73,7 +73,7 @@ pub fn place(word: u64) -> Option<Place> {
     (start > 0 && start + len <= TABLE_LEN).then_some(start..start + len)
 }
 
-/// What a client is told when it is let in.
+/// What the ConnectReply says to a client.
 pub struct Welcome {
     pub table: Metadata,
     pub lock: Metadata,
@@ -98,7 +98,7 @@ pub fn number(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-/// FNV-1a with 64 bits. It has to find an accident, not an attack.
+/// FNV-1a with 64 bits. It's meant to find accidents, not attacks.
 pub fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }

@@ -1,4 +1,4 @@
-//! What a client is to do, as a text says it: `put k v`.
+//! What a client should do, as words: `put k v`.
 
 use std::{thread::sleep, time::Duration};
 
@@ -7,7 +7,7 @@ use common::{deadline::Deadline, *};
 use super::layout::*;
 use crate::{client::Desk, client::AGAIN, record::Record};
 
-/// Does one thing, and says what has come of it.
+/// Does one thing, and says what happened.
 pub fn follow(desk: &mut Desk, what: &str) -> Result<Option<String>> {
     let before = desk.reads;
     Ok(match what.split_whitespace().collect::<Vec<_>>()[..] {
@@ -30,7 +30,7 @@ pub fn follow(desk: &mut Desk, what: &str) -> Result<Option<String>> {
     })
 }
 
-/// Until somebody has PUT it.
+/// Waits until somebody has PUT it.
 fn wait_for_key(desk: &mut Desk, key: &Key) -> Result<()> {
     let deadline = Deadline::answer("a key that another client is to PUT");
     while desk.get(key)?.is_none() {

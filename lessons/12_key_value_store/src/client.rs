@@ -7,13 +7,13 @@ use common::{args::Args, cm::*, deadline::Deadline, *};
 use crate::plain::{layout::*, terms::*};
 use crate::record::Record;
 
-/// How long a client leaves a record alone that is being written, or a lock that another one has.
+/// How long a client waits before it looks again at a record that's being written, or at a lock that's taken.
 pub const AGAIN: Duration = Duration::from_millis(5);
 
 /// What a client works with. Fields are dropped from the top.
 pub struct Desk {
     qp: QueuePair,
-    /// What is READ comes here, and what is sent goes from here: one thing at a time.
+    /// READs put their bytes here, and SENDs take theirs from here. There's only one request at a time.
     copy: MemoryRegion,
     answer: MemoryRegion,
     cq: CompletionQueue,
@@ -21,9 +21,9 @@ pub struct Desk {
     id: CmId,
     events: EventChannel,
     pub welcome: Welcome,
-    /// Where records were when they were last looked for.
+    /// Where each record was when we last looked.
     places: HashMap<Key, Place>,
-    /// How many READs there were.
+    /// How many READs we've made.
     pub reads: u64,
 }
 
@@ -53,7 +53,7 @@ impl Desk {
         Ok(())
     }
 
-    /// The record's version. When this returns it is in the server's file, and in the table.
+    /// Returns the record's version. By then the record is in the server's file and in its table.
     pub fn put(&mut self, key: &Key, value: &str) -> Result<u32> {
         let _stage = stage("put");
         if value.len() > VALUE_MAX {
@@ -71,18 +71,18 @@ impl Desk {
     }
 
     fn request(&mut self, bytes: &[u8]) -> Result<Option<Record>> {
-        // Before the request goes out: the answer must find it.
+        // Posted before the request goes out, because the answer will need it.
         self.qp.post_recv(&self.answer, 0..MESSAGE_LEN)?;
         self.copy.write(0, bytes)?;
         self.qp.post_send(&SendWr::send(&self.copy, 0..bytes.len()))?;
-        // Two complete, in either order: the request, whose memory is ours again then, and the answer.
+        // Two completions come, in either order: our SEND's, which gives us its memory back, and the answer's.
         let both = [self.wait("the request, and its answer")?, self.wait("the request, and its answer")?];
         let len = both.iter().find_map(WorkCompletion::byte_len).unwrap_or(0);
         let answer = self.answer.read(0..len)?;
         Ok(answer.strip_prefix(&[1]).and_then(Record::decode))
     }
 
-    /// GET by READs: one, if we know where the record is, or else one more for its bucket. The server's program has no part in it.
+    /// GET by READs. One is enough if we know where the record is; if not, one more finds its bucket. The server's program sleeps.
     pub fn get(&mut self, key: &Key) -> Result<Option<Record>> {
         let deadline = Deadline::answer("a record that is whole");
         loop {
@@ -106,7 +106,7 @@ impl Desk {
         }
     }
 
-    /// Which place does the index lead to?
+    /// Looks up where the record is.
     fn read_bucket(&mut self, key: &Key) -> Result<()> {
         let _stage = stage("read_bucket");
         for bucket in buckets(key) {
@@ -131,7 +131,7 @@ impl Desk {
         self.copy.read(0..place.len())
     }
 
-    /// Ours as soon as it was nobody's.
+    /// Takes the lock as soon as it's nobody's.
     pub fn lock(&mut self) -> Result<()> {
         let _stage = stage("lock");
         let (deadline, mine) = (Deadline::answer("the lock"), self.welcome.number.into());
@@ -158,7 +158,7 @@ impl Desk {
         Ok(())
     }
 
-    /// The server's device compares and swaps in one piece, and answers what was there before.
+    /// The server's device compares and swaps in a single step, and answers with what was there before.
     fn swap(&mut self, compare: u64, swap: u64) -> Result<u64> {
         let what = Operation::CompareSwap { at: self.welcome.lock, compare, swap };
         self.qp.post_send(&SendWr::new(what, &[(&self.copy, 0..8)]))?;
@@ -166,10 +166,10 @@ impl Desk {
         self.copy.read_u64(0)
     }
 
-    /// The next completion. Or the server's goodbye, after which none comes.
+    /// Waits for the next completion, or for the server's goodbye, after which there won't be any.
     fn wait(&self, awaited: &str) -> Result<WorkCompletion> {
         loop {
-            // Arm, poll, sleep: in another order a completion could fall between poll and sleep.
+            // Arm, poll, and only then sleep. In any other order a completion could fall between poll and sleep.
             self.cq.req_notify()?;
             if let Some(wc) = self.cq.poll_one()? {
                 return wc.into_success();
@@ -180,7 +180,7 @@ impl Desk {
         }
     }
 
-    /// The client goes first, and the server's answer is the end.
+    /// The client says goodbye first, and the server's answer is the end.
     pub fn disconnect(self) -> Result<()> {
         let _stage = stage("disconnect");
         self.id.disconnect()?;

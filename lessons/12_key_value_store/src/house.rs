@@ -7,10 +7,10 @@ use common::*;
 use crate::plain::{layout::*, terms::*};
 use crate::{record::Record, table::Table};
 
-/// Fields are dropped from the top: those who use something go before what they use.
+/// Fields are dropped from the top, so whatever uses something comes before what it uses.
 pub struct House {
     pub table: Table,
-    /// Clients swap it; who has it is in it.
+    /// The number of the client that has the lock. Clients swap it.
     lock: MemoryRegion,
     /// Which part of `requests` each posted receive has.
     posted: HashMap<u64, usize>,
@@ -19,7 +19,7 @@ pub struct House {
     pub cq: CompletionQueue,
     pub channel: CompletionChannel,
     pd: ProtectionDomain,
-    /// The device is lent by an id, and good as long as that id.
+    /// The device belongs to an id, and is good for as long as that id lives.
     _visitor: CmId,
 }
 
@@ -48,8 +48,8 @@ impl House {
         Ok(())
     }
 
-    /// What a completion has brought, if it is one of a receive. The receive is posted again, also if it was flushed: with the
-    /// queue pair that had taken it, one would be lost for all.
+    /// What a completion brought, if it's a receive's. The receive is posted again even if it was flushed. Otherwise every client
+    /// that goes would take one along, and they belong to all.
     pub fn take_request(&mut self, wc: &WorkCompletion) -> Result<Option<Vec<u8>>> {
         let Some(part) = self.posted.remove(&wc.wr_id) else { return Ok(None) };
         let start = part * MESSAGE_LEN;
@@ -58,18 +58,18 @@ impl House {
         Ok(wc.is_success().then_some(request))
     }
 
-    /// A client has gone, and its queue pair with it: nothing more of it can come. Had it the lock?
+    /// A client has gone, and its queue pair with it, so nothing more can come from it. Did it have the lock?
     pub fn free_lock_of(&self, number: u8) -> Result<()> {
         if self.lock.read_u64(0)? == u64::from(number) {
             say!("client {number} has gone with the lock: it is free again");
-            // The processor's write is no atomic for the device. But as long as the word is not 0, no client's swap writes.
+            // To the device our write isn't atomic. But as long as the word isn't 0, no client's swap changes it.
             self.lock.write_u64(0, 0)?;
         }
         Ok(())
     }
 }
 
-/// One client, with all that it has here. Dropping it frees that, and its place.
+/// One client, with everything that it has here. Dropping it frees all of that.
 pub struct Connection {
     pub id: CmId,
     pub qp: QueuePair,
@@ -77,7 +77,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A QP that receives from the queue of all, and then the ConnectReply, which tells where table and lock are.
+    /// Makes a QP that receives from the shared queue, and sends the ConnectReply, which says where table and lock are.
     pub fn admit(house: &House, id: CmId, asked: &ConnParam, number: u8) -> Result<Self> {
         let _stage = stage("admit");
         let qp = id.create_qp(&house.pd, &QpInitAttr { srq: Some(&house.srq), ..QpInitAttr::new(&house.cq, QUEUE) })?;

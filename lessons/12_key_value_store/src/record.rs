@@ -16,7 +16,7 @@ impl Record {
         [&hash(&sealed).to_be_bytes()[..], &sealed].concat()
     }
 
-    /// None if the seal does not fit: the copy is torn, and holds something of two records, or there is none.
+    /// None if the seal doesn't fit. Then the copy is torn and has parts of two records, or nobody has written here yet.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let length = number(bytes.get(20..HEAD)?) as usize;
         let (seal, sealed) = bytes.get(..HEAD.checked_add(length)?)?.split_at(8);
@@ -25,7 +25,7 @@ impl Record {
         whole.then(|| Self { key: key_of(sealed), version: number(&sealed[8..12]) as u32, value: value() })
     }
 
-    /// Its length in memory, and in the file.
+    /// How long it is, in memory as in the file.
     pub fn len(&self) -> usize {
         HEAD + self.value.len()
     }

@@ -14,7 +14,7 @@ struct Server {
     house: House,
     journal: Journal,
     answered: u64,
-    /// So many clients have to come and go. None: no end.
+    /// How many clients are still to come and go. None means that it never ends.
     left: Option<u32>,
     _listener: CmId,
     events: EventChannel,
@@ -49,7 +49,7 @@ impl Server {
             say!("listening on {address}, with {} records, the last of version {}", records.len(), journal.version);
             Ok(id)
         })?;
-        // A listener on `::` has no device of its own: the first client tells which one is ours.
+        // A listener on `::` has no device of its own, so we take the one that the first client comes through.
         let first = events.wait_for(RDMA_CM_EVENT_CONNECT_REQUEST)?;
         let slowly = Duration::from_millis(args.number(&SLOWLY).unwrap_or(0) as u64);
         let mut house = House::open(first.id(), slowly)?;
@@ -62,7 +62,7 @@ impl Server {
 
     fn sleep(&self) -> Result<()> {
         match Deadline::knock("clients").wait_readable(&[self.events.as_fd(), self.house.channel.as_fd()]) {
-            // Clients that READ are busy, and this program hears nothing of it.
+            // That's no error. Clients that READ are busy, and this program doesn't hear of it.
             Err(Error::Deadline { .. }) if !self.connections.is_empty() => Ok(()),
             result => result.map(drop),
         }
@@ -93,7 +93,7 @@ impl Server {
         self.connections.iter().find(|(_, connection)| is_it(connection)).map(|(number, _)| *number)
     }
 
-    /// Somebody wants to come in. The reason of a no goes with the ConnectReject.
+    /// Somebody wants to come in. If we say no, the ConnectReject carries the reason.
     fn knock(&mut self, id: &CmId, asked: &ConnParam) {
         let _stage = stage("knock");
         if let Err(error) = self.admit(id, asked) {
@@ -115,14 +115,14 @@ impl Server {
         Ok(())
     }
 
-    /// A goodbye, or a kernel's for a client that was killed. Our own `rdma_disconnect` answers it.
+    /// A client says goodbye, or its kernel does if it was killed. Our own `rdma_disconnect` answers it.
     fn leave(&mut self, number: u8, id: &CmId) -> Result<()> {
         let _stage = stage("leave");
         id.disconnect()?;
         self.dismiss(number, "has gone")
     }
 
-    /// Its place is free, with all that it had.
+    /// Frees a client's place, with everything that it had.
     fn dismiss(&mut self, number: u8, why: &str) -> Result<()> {
         self.connections.remove(&number);
         say!("client {number} {why}");
@@ -132,7 +132,7 @@ impl Server {
 
     fn take_requests(&mut self) -> Result<()> {
         if self.house.channel.try_get_cq_event()?.is_some() {
-            // Armed again before the poll: what comes after the poll wakes us.
+            // Armed again before the poll, so that whatever comes after the poll wakes us.
             self.house.cq.req_notify()?;
         }
         while let Some(wc) = self.house.cq.poll_one()? {
@@ -160,7 +160,7 @@ impl Server {
         Ok(())
     }
 
-    /// First into the file, then into the table, then the answer: nobody sees what a crash could take back.
+    /// First into the file, then into the table, and only then the answer. So nobody ever sees what a crash could take back.
     fn put(&mut self, bytes: &[u8]) -> Result<Option<Record>> {
         let value = String::from_utf8_lossy(bytes.get(8..).unwrap_or_default()).into_owned();
         let record = Record { key: key_of(bytes), version: self.journal.version + 1, value };

@@ -8,13 +8,13 @@ use crate::{plain::layout::*, record::Record};
 
 pub struct Table {
     pub region: MemoryRegion,
-    /// Places of each size that nobody has.
+    /// The free places of each size.
     free: [Vec<Place>; 2],
     slowly: Duration,
 }
 
 impl Table {
-    /// Clients may READ, and no more.
+    /// Clients may READ it, and do nothing else.
     pub fn create(pd: &ProtectionDomain, slowly: Duration) -> Result<Self> {
         let region = pd.reg_mr(TABLE_LEN, Access::REMOTE_READ)?;
         let mut start = BUCKETS * BUCKET_LEN;
@@ -26,12 +26,12 @@ impl Table {
         Ok(Self { region, free, slowly })
     }
 
-    /// Whether a record finds a place, wherever its key is now: to be asked before it is in the file.
+    /// Whether there's room for a record, wherever its key is now. Ask this before you write it to the file.
     pub fn has_room(&self, record: &Record) -> bool {
         record.len() <= SIZES[1].0 && self.free.iter().all(|free| !free.is_empty())
     }
 
-    /// In its old place if it has the same size, or else in another one.
+    /// Writes a record to its old place if that has the right size, and to another one if not.
     pub fn put(&mut self, record: &Record) -> Result<()> {
         let size = size_of(record.len());
         let (slot, old) = match self.find(&record.key)? {
@@ -41,13 +41,13 @@ impl Table {
         let place = self.free[size].pop().ok_or_else(full)?;
         self.write(place.start, &record.encode())?;
         if let Some(old) = old {
-            // The old record goes before the slot leads to the new one: a client that remembers the old place must not find
-            // the old value there when another client has seen the new one.
+            // Wipe the old record before the slot leads to the new one. Otherwise a client that remembers the old place could
+            // still find the old value there when another client has already seen the new one.
             self.region.write(old.start, &[0; 8])?;
             self.free[size_of(old.len())].push(old);
         }
         self.region.write(slot, &record.key)?;
-        // Eight bytes in one piece: a READ finds the old place, or the new one.
+        // Eight bytes, written at once, so that a READ finds either the old place or the new one.
         self.region.write_u64(slot + 8, word(&place).to_be())
     }
 
@@ -56,7 +56,7 @@ impl Table {
         self.region.read(place).map(|bytes| Record::decode(&bytes))
     }
 
-    /// The key's slot, found as a client finds it, and where it leads to. There are more slots than places.
+    /// The key's slot, found as a client would find it, and where it leads. There are more slots than places.
     fn find(&self, key: &Key) -> Result<(usize, Option<Place>)> {
         for bucket in buckets(key) {
             if let Some((slot, place)) = slot_of(key, &self.region.read(bucket.clone())?) {
@@ -66,7 +66,7 @@ impl Table {
         Err(full())
     }
 
-    /// No processor writes so many bytes in one piece: a READ that comes in between gets old and new ones.
+    /// No processor writes that many bytes at once, so a READ that comes in between gets some old ones and some new ones.
     fn write(&self, at: usize, bytes: &[u8]) -> Result<()> {
         let (first, second) = bytes.split_at(bytes.len() / 2);
         self.region.write(at, first)?;
@@ -75,7 +75,7 @@ impl Table {
     }
 }
 
-/// Which of the [`SIZES`] has room for so many bytes.
+/// Which of the [`SIZES`] has room for this many bytes.
 fn size_of(len: usize) -> usize {
     usize::from(len > SIZES[0].0)
 }

@@ -192,7 +192,7 @@ impl<'a> Ring<'a> {
         loop {
             // Looked for before the poll: what came before the goodbye is then found.
             let hung_up = is_readable(&link.events);
-            // Arm, poll, sleep: in another order a completion could fall between poll and sleep.
+            // Arm, poll, and only then sleep. In any other order a completion could fall between poll and sleep.
             self.cq.req_notify()?;
             let completions = self.cq.poll()?;
             if !completions.is_empty() {

@@ -52,6 +52,49 @@ test("the list of chapters knows which steps are done, and a quotation has its l
   }
 });
 
+test("a page that speaks of more than one language shows the reader's, and the book remembers which", async () => {
+  const step = `${site.url}lessons/04_rdma_write/steps/3-many-packets.html`;
+  /** Which languages' paragraphs, hints, columns and quotations are there to be read. */
+  const read = () => browser.run(() => {
+    const seen = (part) => part.checkVisibility();
+    return {
+      about: [...document.querySelectorAll("main p, main li")].filter((part) => seen(part) && /^In (Rust|C|Python), /.test(part.textContent)).map((part) => part.textContent.split(",")[0]),
+      columns: [...document.querySelectorAll("main table tr:first-child th")].filter(seen).map((cell) => cell.textContent.trim()),
+      quoted: [...document.querySelectorAll("main details.tab")].filter(seen).map((tab) => tab.querySelector("summary").textContent),
+      chosen: document.querySelector("[name=language]:checked")?.value,
+    };
+  });
+  await browser.size(1280, 900);
+  await browser.open(step);
+  await browser.run(() => localStorage.clear());
+  await browser.open(step);
+  assert.deepEqual(await read(), { about: ["In Rust"], columns: [], quoted: [], chosen: "rust" });
+  // With keys alone, which here turn no pages.
+  await browser.run(() => document.querySelector("[name=language]:checked").focus());
+  await browser.press("ArrowRight");
+  assert.deepEqual((await read()).about, ["In C"]);
+  await browser.press("ArrowRight");
+  const { about, chosen } = await read();
+  assert.deepEqual([about, chosen, await browser.run(() => location.pathname.split("/").pop())], [["In Python"], "python", "3-many-packets.html"]);
+  await browser.open(`${site.url}lessons/04_rdma_write/steps/1-write.html`);
+  assert.deepEqual((await read()).columns, ["C", "pyverbs"], "on the next page, and names that man pages use stay");
+  await browser.open(lesson());
+  const python = (await read()).quoted;
+  assert.ok(python.length > 1 && python.every((name) => name === "In Python"), JSON.stringify(python));
+  await browser.run(() => document.querySelector("[name=language][value=rust]").click());
+  assert.deepEqual((await read()).quoted, [], "the quotations themselves are in Rust");
+  await browser.scripts(false);
+  await browser.open(step);
+  const bare = await read();
+  await browser.scripts(true);
+  assert.deepEqual([bare.about, bare.chosen ?? null], [["In Rust", "In C", "In Python"], null], "without scripts all of them are there");
+  // From a folder the memory may be another, but the page works.
+  await browser.open(`file://${join(SITE, "lessons/04_rdma_write/steps/3-many-packets.html")}`);
+  await browser.run(() => document.querySelector("[name=language][value=c]").click());
+  assert.deepEqual((await read()).about, ["In C"]);
+  assert.deepEqual(await browser.complaints(), []);
+});
+
 test("a player is put in its place once, and what is below stays where it is", async () => {
   await browser.size(1280, 900);
   await browser.open(`${site.url}index.html`);

@@ -30,6 +30,54 @@
     document.body.removeAttribute("tabindex");
   }
 
+  // Where a page speaks of more than one language, it shows the reader's, and the book remembers which one that is. A page that
+  // is opened from a folder may have no memory: then it's Rust each time.
+  const LANGUAGES = { rust: "Rust", c: "C", python: "Python" };
+  const remembered = {
+    get: () => { try { return localStorage.getItem("course-language"); } catch { return null; } },
+    set: (language) => { try { localStorage.setItem("course-language", language); } catch { /* for this page only */ } },
+  };
+
+  /** What's about one language alone, each with that: paragraphs and hints, columns of calls, and what's folded below quotations. */
+  function* parts() {
+    const about = (text) => Object.keys(LANGUAGES).find((language) => text.startsWith(`In ${LANGUAGES[language]}, `));
+    if (location.pathname.includes("/steps/")) {
+      for (const part of document.querySelectorAll("main p, main li")) {
+        if (about(part.textContent.trimStart())) yield [part, about(part.textContent.trimStart())];
+      }
+      for (const table of document.querySelectorAll("main table")) {
+        if ([...table.rows[0].cells].slice(0, 2).map((cell) => cell.textContent.trim()).join() !== "C,common") continue;
+        // The names in C stay, because man pages and logs use them.
+        for (const row of table.rows) yield* [[row.cells[1], "rust"], [row.cells[2], "python"]];
+      }
+    }
+    // A lesson's program is in Rust, and so is what its page quotes; below it is the like in the reader's language.
+    for (const tab of document.querySelectorAll("main details.tab")) {
+      const name = tab.querySelector("summary").textContent.replace("In ", "");
+      yield [tab, Object.keys(LANGUAGES).find((language) => LANGUAGES[language] === name)];
+    }
+  }
+
+  const place = document.querySelector(".languages");
+  if (place) {
+    const all = [...parts()];
+    const show = (chosen) => { for (const [part, language] of all) part.classList.toggle("others", language !== chosen); };
+    const box = document.createElement("fieldset");
+    box.append(Object.assign(document.createElement("legend"), { textContent: "Your language" }));
+    const known = Object.hasOwn(LANGUAGES, remembered.get() ?? "") ? remembered.get() : "rust";
+    for (const [value, name] of Object.entries(LANGUAGES)) {
+      const [label, button] = [document.createElement("label"), document.createElement("input")];
+      Object.assign(button, { type: "radio", name: "language", value, checked: value === known });
+      button.addEventListener("change", () => { remembered.set(value); show(value); });
+      label.append(button, ` ${name}`);
+      box.append(label);
+    }
+    // The arrows that change it are not for turning the book's pages.
+    box.addEventListener("keydown", (event) => event.stopPropagation());
+    place.append(box);
+    show(known);
+  }
+
   // Nobody unfolds paper.
   let folded = [];
   addEventListener("beforeprint", () => {

@@ -75,7 +75,7 @@ fn excuse(place: Place) -> &'static str {
     match place {
         Place::Lab => "A machine under load can do that; else the page is wrong.",
         Place::Device => {
-            "The page tells what the kernel's driver does: docs/device.md says what this device does otherwise."
+            "The page says what the kernel's driver does; docs/device_differences.md lists where this device differs."
         }
     }
 }

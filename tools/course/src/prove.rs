@@ -61,6 +61,12 @@ fn is_part(name: &str, whole: &str) -> bool {
     whole.contains('-') && name.strip_prefix(whole).is_some_and(|rest| rest.starts_with('-'))
 }
 
+/// Whether a trial is to be made: if its lesson is named, its change, or itself; or nothing is.
+fn is_named(trial: &Name, names: &[String]) -> bool {
+    let (number, full) = (trial.number(), trial.to_string());
+    names.is_empty() || names.iter().any(|name| [&number, &full].contains(&name) || is_part(&full, name))
+}
+
 /// Tries what is named, or all changes; and in one place, if that is wished. Where it comes out as told, the part of the run that
 /// a page quotes is kept, if that is wished.
 pub fn prove(project: &Project, names: &[String], only: Option<Place>, keep: bool) -> Result<bool> {
@@ -88,11 +94,8 @@ pub fn prove(project: &Project, names: &[String], only: Option<Place>, keep: boo
     let trials =
         breaks.iter().flat_map(|it| it.proofs(&named)).chain(repairs.iter().flat_map(|repair| repair.proofs.clone()));
     let trials = trials.chain(steps.iter().flat_map(|step| step.proofs.clone()));
-    let is_named = |trial: &Name| {
-        let full = trial.to_string();
-        names.is_empty() || names.iter().any(|name| *name == full || is_part(&full, name))
-    };
-    let is_wanted = |proof: &Proof| only.map_or(true, |only| proof.place == only) && is_named(&proof.change.name);
+    let is_wanted =
+        |proof: &Proof| only.map_or(true, |only| proof.place == only) && is_named(&proof.change.name, names);
     let mut trials: Vec<Proof> = trials.filter(is_wanted).collect();
     // Programs are built while others run, and short runs come at the end, so that all end together.
     trials.sort_by_key(|Proof { change, place, .. }| (*place == Place::Device, !change.edits.is_empty()));
@@ -214,5 +217,27 @@ impl Guide<'_> {
             // The compiler has something to say about it.
             None => run(self.project, change, &Copy::lay_out(self.project, change)?, *place, Style::of_output().color),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lesson_a_change_or_one_trial_is_named() {
+        let trial = Name { lesson: "lessons/04_rdma_write".into(), name: "1-write-wrong-2".into() };
+        for (named, is_it) in [
+            ("04", true),
+            ("04-1-write", true),
+            ("04-1-write-wrong-2", true),
+            ("04-1", true),
+            ("05", false),
+            ("0", false),
+            ("04-2-look", false),
+        ] {
+            assert_eq!(is_named(&trial, &[named.to_owned()]), is_it, "{named}");
+        }
+        assert!(is_named(&trial, &[]));
     }
 }

@@ -59,4 +59,29 @@ mod tests {
             assert!(not.iter().all(|part| !told.contains(part)), "{told}");
         }
     }
+
+    #[test]
+    fn no_step_speaks_of_another_language_where_everybody_reads() {
+        let project = crate::project::Project::find().unwrap();
+        let steps = crate::step::Step::all(&project).unwrap();
+        assert!(steps.len() > 30, "{}", steps.len());
+        for (language, others) in [
+            (Language::Rust, ["pyverbs", "Python"].as_slice()),
+            (Language::C, &["pyverbs", "Python", "Rust"]),
+            (Language::Python, &["Rust"]),
+        ] {
+            for step in &steps {
+                let runs = [&step.change.told].into_iter().chain(step.change.again.iter().map(|again| &again.told));
+                let told = runs.flat_map(|told| match told {
+                    crate::expected::Told::Runs(told) => told.as_slice(),
+                    crate::expected::Told::Refused(_) => &[],
+                });
+                let hints = step.hints.iter().filter(|hint| is_for(hint, language)).chain(told.map(|it| &it.hint));
+                let all = [in_language(&step.task, language), step.answer.clone()].into_iter().chain(hints.cloned());
+                for text in all {
+                    assert!(others.iter().all(|other| !text.contains(other)), "{}, {language:?}: {text}", step.name);
+                }
+            }
+        }
+    }
 }

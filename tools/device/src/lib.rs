@@ -3,7 +3,7 @@
 //! milliseconds, without RDMA hardware, kernel module, emulated machine or privilege. It is not fast, and it is no reference:
 //! captures are recorded from the kernel's `rdma_rxe`.
 //!
-//! docs/device.md walks through it with the packets of lesson 04. What the device decides is in the crate [`nic`]; here is what
+//! docs/device_inside.md walks through it with the packets of lesson 04. What the device decides is in the crate [`nic`]; here is what
 //! is around it:
 //!
 //! | | |

@@ -8,10 +8,10 @@ impl Server {
     pub fn take_completions(&mut self) -> Result<()> {
         let Some(house) = &self.house else { return Ok(()) };
         if house.channel.try_get_cq_event()?.is_some() {
-            // Armed again before the poll: what comes after the poll wakes us.
+            // Arm again before the poll, so that what comes after the poll wakes us.
             house.cq.req_notify()?;
         }
-        // Until there is none: then nothing is left of those that have gone, and a new QP may have the number of one of theirs.
+        // Until there are none. Then nothing is left of workers that have gone, and a new QP may have one of their numbers.
         while let Some(wc) = self.house.as_ref().map_or(Ok(None), |house| house.cq.poll_one())? {
             self.quiet = Deadline::knock("workers");
             let its = self.connections.iter().find(|(_, connection)| connection.qp.qp_num() == wc.qp_num);
@@ -25,7 +25,7 @@ impl Server {
 
     fn on_completion(&mut self, number: u8, wc: WorkCompletion) -> Result<()> {
         let _stage = stage("on_completion");
-        // An echo: the cause comes, or came, with another status, or as an event.
+        // Only an echo. The cause comes with another status, or as an event.
         if wc.is_flush() {
             return Ok(());
         }
@@ -51,7 +51,7 @@ impl Server {
         if !self.timer.gone_off()? {
             return Ok(());
         }
-        // Half of what a worker waits for a word of ours: none of the others shall be lost with this one.
+        // Half of what a worker waits for a word of ours, so that we don't lose the others together with this one.
         let (round, limit) = (self.training.round, answer_limit() / 2);
         for number in self.in_state(&[State::Working, State::Stopped]) {
             let Some(connection) = self.connections.get(&number) else { continue };
@@ -65,8 +65,8 @@ impl Server {
         Ok(())
     }
 
-    /// Whatever has happened: is a round complete, and who can go on? In the mode sync a round is complete when nobody is at
-    /// work on it any more, and in the mode async with every gradient.
+    /// Is a round complete, and who can go on? In the mode sync a round is complete when nobody is at work on it any more, and
+    /// in the mode async with every gradient.
     pub fn go_on(&mut self) -> Result<()> {
         let present = self.in_state(&[State::Idle, State::Working, State::Delivered]).len();
         let wait = self.training.in_step && !self.in_state(&[State::Working]).is_empty();

@@ -65,7 +65,7 @@ pub struct Options {
     #[arg(long)]
     log: bool,
     /// Act on packets, for example: drop 1st "RC Acknowledge" from server (docs/lab.md has more);
-    /// or put a switch between the nodes: link 1 Gbit/s 5 us (docs/device.md has more)
+    /// or put a switch between the nodes: link 1 Gbit/s 5 us (docs/device_switch.md has more)
     #[arg(long, default_value = "", hide_default_value = true)]
     pub wire: String,
     /// The address of a node's device, one of this machine: the server's first, then the others'. Who has none takes the first

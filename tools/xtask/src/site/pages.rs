@@ -18,6 +18,12 @@ const PLAYER: (&str, &str) = ("tools/book/player.png", "04_rdma_write");
 /// The parts of the judge's file that a reader finds below the page, folded.
 const FOLDED: [&str; 5] = ["The hole", "Pass when", "Once more", "Hints", "Answer"];
 
+/// Where a reader says which language is theirs. The book's script makes the switch, and hides what is about the others; without
+/// it all of them are there.
+const SWITCH: &str = "<div class=\"languages\"></div>";
+/// How a quotation's like in another language begins.
+const TAB: &str = "<details class=\"tab\">";
+
 /// Where a page is in the book: that of a folder is what one sees there.
 pub fn place(path: &str) -> String {
     path.replace("README.md", "index.md")
@@ -81,6 +87,9 @@ pub fn in_book(page: &Page, sources: &Sources) -> Result<String> {
         lines.splice(mark.line..=end, instead);
     }
     lines.extend(folded(page)?);
+    if page.path.contains("/steps/") || lines.iter().any(|line| line.starts_with(TAB)) {
+        lines.splice(1..1, ["", SWITCH, ""].map(str::to_owned));
+    }
     Ok(lines.join("\n") + "\n")
 }
 
@@ -114,7 +123,7 @@ fn elsewhere(path: &str, quoted: &[String]) -> Result<Vec<String>> {
         let all = reference.functions(Path::new(lesson), language)?;
         // One beside the other; where there are others, all of them do what those do.
         let text = if all.len() == reference.rust.len() { all[at].clone() } else { all.join("\n") };
-        lines.extend([String::new(), format!("<details class=\"tab\"><summary>In {name}</summary>"), String::new()]);
+        lines.extend([String::new(), format!("{TAB}<summary>In {name}</summary>"), String::new()]);
         lines.extend([format!("````{word}\n{}\n````", text.trim_end()), String::new(), "</details>".to_owned()]);
     }
     Ok(lines)
