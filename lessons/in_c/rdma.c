@@ -636,7 +636,7 @@ static int write_to_peer(struct connection *c) {
     return post_write(c) || wait_for(c, WRITE);
 }
 
-// Comes after the other side's goodbye, because that's the only sign we have that its WRITE is done.
+// Comes when the other side has said that it's done, because nothing else tells us that its WRITE is.
 static int show_memory(struct connection *c) {
     struct ibv_mr *mr = c->destination;
     printf("the memory holds %zu bytes: %s\n", mr->length, preview(mr->addr, mr->length));

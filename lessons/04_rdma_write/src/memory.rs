@@ -45,7 +45,7 @@ pub fn write(resources: &Resources, source: &MemoryRegion, theirs: &Metadata) ->
     resources.qp.post_send(&SendWr::rdma_write(source, 0..source.len(), theirs))
 }
 
-/// Comes after the other side's goodbye, because that's the only sign we have that its WRITE is done.
+/// Comes when the other side has said that it's done, because nothing else tells us that its WRITE is.
 pub fn show_memory(buffer: &MemoryRegion) -> Result<()> {
     let _stage = stage("show_memory");
     let bytes = buffer.read(0..buffer.len())?;

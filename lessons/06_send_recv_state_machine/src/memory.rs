@@ -52,7 +52,7 @@ pub fn read(resources: &Resources, destination: &MemoryRegion, theirs: &Metadata
     resources.qp.post_send(&SendWr::rdma_read(destination, 0..len, theirs))
 }
 
-/// Comes after the other side's goodbye, because that's the only sign we have that its WRITE is done.
+/// Comes when the other side has said that it's done, because nothing else tells us that its WRITE is.
 pub fn show_memory(buffer: &MemoryRegion) -> Result<()> {
     let _stage = stage("show_memory");
     let bytes = buffer.read(0..buffer.len())?;

@@ -19,7 +19,8 @@ pub enum Role {
     Server,
 }
 
-/// How far our own messages have got. The names are those of the C programs that this machine comes from.
+/// How far our own messages have got. The names are those of a C program that many people learn from, `rdma-common.c` in
+/// github.com/tarickb/the-geek-in-the-corner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
 #[allow(non_camel_case_types)]
 pub enum SendState {
@@ -77,7 +78,8 @@ impl State {
         self == Self { send: SS_DONE_SENT, recv: RS_DONE_RECV }
     }
 
-    /// Our DONE is sent and only its ACK is missing. The peer may have hung up before it could send that again.
+    /// We have the peer's DONE, and have sent ours. A peer that keeps to the rules hangs up only when it has ours, so if it does
+    /// so now, only the ACK was lost.
     pub fn lacks_only_an_ack(self) -> bool {
         self == Self { send: SS_RDMA_SENT, recv: RS_DONE_RECV }
     }
@@ -100,7 +102,8 @@ impl State {
             (Event::DoneReceived, _, RS_MR_RECV) => (State { recv: RS_DONE_RECV, ..self }, None),
             _ => return None,
         };
-        // Now the peer knows our memory and we know the peer's. Whichever came second starts the operation.
+        // Now the peer knows our memory and we know the peer's. Whichever came second starts the operation. It had no action of
+        // its own: a server that gets the peer's MR message hasn't sent its own yet.
         let starts = next.knows_both() && !self.knows_both();
         Some((next, if starts { Some(Action::PostRdma) } else { action }))
     }

@@ -3,6 +3,7 @@
 
 use super::page::Page;
 use super::sources::{tree, Lesson, Sources};
+use super::MORE;
 use anyhow::{ensure, Context, Result};
 use run::files::read;
 use std::collections::BTreeSet;
@@ -49,15 +50,15 @@ pub fn problems(sources: &Sources) -> Result<Vec<String>> {
 /// The lessons whose pages show every line that they add.
 const SHOWN: [&str; 7] = ["01", "02", "03", "04", "05", "06", "07"];
 
-/// The lines that a lesson adds and its page doesn't show. With all of them on the page, somebody who has written the lesson
-/// before can write this one from its page alone.
+/// The lines that a lesson adds and its pages don't show (most have one, a long one has two). With all of them there, somebody
+/// who has written the lesson before can write this one from its pages alone.
 pub fn unshown(sources: &Sources, pages: &[Page]) -> Result<Vec<String>> {
     let mut problems = Vec::new();
     for number in SHOWN {
         let lesson = sources.find(number)?;
         let path = format!("docs/{}.md", lesson.name);
-        let page = pages.iter().find(|page| page.path == path).with_context(|| format!("there is no {path}"))?;
-        let shown: BTreeSet<&str> = page.blocks("rust").into_iter().flatten().map(|at| page.lines[at].trim()).collect();
+        let of_lesson = pages.iter().filter(|page| page.lesson() == Some(number) && !page.path.starts_with(MORE));
+        let shown: BTreeSet<&str> = of_lesson.flat_map(shown).collect();
         let added = added(sources, lesson)?;
         let missing: Vec<&String> = added.iter().filter(|line| !shown.contains(line.as_str())).collect();
         println!(
@@ -69,6 +70,11 @@ pub fn unshown(sources: &Sources, pages: &[Page]) -> Result<Vec<String>> {
         problems.extend(missing.iter().map(told));
     }
     Ok(problems)
+}
+
+/// The lines of code on a page.
+fn shown(page: &Page) -> impl Iterator<Item = &str> {
+    page.blocks("rust").into_iter().flatten().map(|at| page.lines[at].trim())
 }
 
 /// The lines that a lesson has and the one before doesn't, without imports and the headers of files.

@@ -16,23 +16,27 @@ use wire::show;
 pub fn part(capture: &str, range: &str) -> Result<RangeInclusive<u64>> {
     let (from, to) = range.split_once("..").context("a range is FROM..TO, as step4..step5 or client:write..step9")?;
     let numbers = |end: &str| -> Result<Vec<u64>> {
-        let (end, nth) = end.split_once('@').map_or((end, None), |(end, nth)| (end, Some(nth)));
-        let mut found: Vec<u64> = match end.split_once(':') {
+        let (end, which) = end.split_once('@').map_or((end, None), |(end, which)| (end, Some(which)));
+        let found: Vec<u64> = match end.split_once(':') {
             Some((node, stage)) => {
                 staged(capture, node)?.filter_map(|(number, at, _)| (at == stage).then_some(number)).collect()
             }
             None => rows(capture)?.iter().filter(|row| is_step(row, end)).map(|row| row.frame).collect(),
         };
-        if let Some(nth) = nth {
-            let nth: usize = nth.parse().ok().filter(|nth| *nth > 0).context("a number from 1 on stands behind @")?;
-            found = found.get(nth - 1..nth).unwrap_or_default().to_vec();
-        }
+        let found = nth(&found, which)?;
         ensure!(!found.is_empty(), "{capture} has no `{end}`");
-        Ok(found)
+        Ok(found.to_vec())
     };
     let (from, to) = (numbers(from)?[0], numbers(to)?.pop().unwrap_or_default());
     ensure!(from <= to, "{range} ends before it begins");
     Ok(from..=to)
+}
+
+/// Of what was found, all, or only that which a mark names by a number after an `@`.
+pub fn nth<'f, T>(found: &'f [T], which: Option<&str>) -> Result<&'f [T]> {
+    let Some(which) = which else { return Ok(found) };
+    let nth: usize = which.parse().ok().filter(|nth| *nth > 0).context("an @ needs a number after it, from 1 on")?;
+    Ok(found.get(nth - 1..nth).unwrap_or_default())
 }
 
 /// Whether a packet belongs to the step that a mark calls `step8`.

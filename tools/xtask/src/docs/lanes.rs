@@ -44,6 +44,20 @@ impl Recorded {
         self.rows.iter().any(|row| row.text().contains(words))
     }
 
+    /// Some of the rows, as they are but for the advice of errors, with a `…` for those left out in between.
+    pub fn text(&self, wanted: impl Fn(usize) -> bool) -> Vec<String> {
+        let (mut lines, mut gap) = (self.head.clone(), false);
+        let first = (0..self.rows.len()).find(|at| wanted(*at)).unwrap_or(self.rows.len());
+        for (at, row) in self.rows.iter().enumerate().skip(first) {
+            if wanted(at) {
+                lines.extend(gap.then(|| "   …".to_owned()));
+                lines.extend(row.without_advice());
+            }
+            gap = row.gap || !wanted(at);
+        }
+        lines
+    }
+
     /// Some of the rows, without an empty line, which would end the HTML.
     pub fn html(&self, wanted: impl Fn(usize) -> bool) -> Vec<String> {
         let names = self.head.first().and_then(|line| line.split_once('│'));
@@ -64,6 +78,15 @@ impl Recorded {
 impl DrawnRow {
     pub fn is_packet(&self) -> bool {
         self.lines[0].contains("──") && self.lines[0].contains(['▶', '◀', '✕']) && !self.lines[0].contains('│')
+    }
+
+    /// Its lines, but for what an error advises behind "Next:", which is long and often the same.
+    fn without_advice(&self) -> Vec<String> {
+        let Some(at) = self.lines.iter().position(|line| line.contains("Next: ")) else { return self.lines.clone() };
+        let (said, advice) = self.lines[at].split_once("Next: ").unwrap_or_default();
+        // The client's lane ends at a bar, which stays where it is.
+        let lane = advice.split_once('│').map(|(advice, _)| " ".repeat(advice.chars().count() + 5) + "│");
+        [&self.lines[..at], &[format!("{said}…{}", lane.unwrap_or_default())]].concat()
     }
 
     /// What it says, in one line: each lane's words are put together again.
@@ -129,6 +152,20 @@ mod tests {
             "</div>",
         ];
         assert_eq!(html, rows);
+        let some = Recorded::parse(RUN).text(|at| [0, 1, 5].contains(&at));
+        let expected =
+            "   #   ms  client   │ server\n────\n  7  1.0  INFO  <WC>:  │\n           status=X    │\n   …\n  \
+                        9  2.0  ◀── NAK  psn +1 ──\n   …\n 13  2.4  done";
+        assert_eq!(some.join("\n"), expected, "as they are, with a mark where some are left out");
         assert_eq!(Recorded::parse(RUN).html(|at| at == 5).len(), 5, "some of the rows");
+    }
+
+    #[test]
+    fn what_an_error_advises_is_left_out() {
+        let left = "  7  1.0  ERR in vain. Next: Look │\n           at the other side │\n  8  1.1  done\n";
+        let right = "  7  1.0                │ in vain. Next: Look\n                         │ at the other side\n";
+        let text = |run: &str| Recorded::parse(run).text(|_| true).join("\n");
+        assert_eq!(text(left), "  7  1.0  ERR in vain. …          │\n  8  1.1  done");
+        assert_eq!(text(right), "  7  1.0                │ in vain. …");
     }
 }

@@ -6,10 +6,11 @@ use super::names::Name;
 use super::page::{code, Page, Table, Wrong};
 use super::sources::Sources;
 use super::{changes, excerpts};
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, ensure, Context, Result};
 use run::capture::Reader;
 use run::file::Event;
 use run::files::{bytes, read};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// What a table says of an outcome that no change brings about.
@@ -47,6 +48,20 @@ pub fn case(sources: &Sources, lesson: &str, name: &str) -> Result<Vec<String>> 
 /// All that matters of a change's run, as `make break-NN CHANGE=NAME` shows it.
 pub fn whole(lesson: &str, name: &str) -> Result<Vec<String>> {
     Ok(read(changes::recorded(lesson, name))?.lines().map(String::from).collect())
+}
+
+/// The rows of a change's run that have one of these words; `WORD@2` is only the second row with it.
+pub fn some(lesson: &str, name: &str, words: &[&str]) -> Result<Vec<String>> {
+    let run = Recorded::load(lesson, name)?;
+    let mut shown: BTreeSet<usize> = BTreeSet::new();
+    for word in words {
+        let (text, which) = word.split_once('@').map_or((*word, None), |(text, which)| (text, Some(which)));
+        let found: Vec<usize> = (0..run.rows.len()).filter(|at| run.rows[*at].text().contains(text)).collect();
+        let found = excerpts::nth(&found, which)?;
+        ensure!(!found.is_empty(), "the recorded run of {lesson}-{name} has no `{word}`");
+        shown.extend(found);
+    }
+    Ok(run.text(|at| shown.contains(&at)))
 }
 
 /// Where a run is that shows these words.
