@@ -364,7 +364,7 @@ static int connect_to_server(struct connection *c, const char *private_data) {
 // ESTABLISHED. If that packet is lost, a client that wants nothing more from us may hang up before it is sent again.
 static int accept_client(struct connection *c) {
     struct rdma_conn_param param = CONN_PARAM, *asked = &c->event.asked;
-    // Nobody compares the two sides' numbers for us, and a server must not take more than it was asked for.
+    // Nobody else compares the two sides' numbers, and a server must not count on more than the client can do.
     if (param.responder_resources > asked->responder_resources)
         param.responder_resources = asked->responder_resources;
     if (param.initiator_depth > asked->initiator_depth)

@@ -55,7 +55,7 @@ fn read_reason(channel: &EventChannel) -> Result<()> {
         // It wasn't the program that refused but the kernel. With reason 8, for example, nobody listens on that port.
         return Err(event.into_error(RDMA_CM_EVENT_REJECTED));
     }
-    // The private data belongs to the event, so we copy it before the ack. It comes padded with zeroes to 148 bytes.
+    // The private data belongs to the event, so we copy it before the ack.
     let (status, words) = (event.status(), event.private_data().to_vec());
     event.ack();
     say!("rejected with status {}", status_text(RDMA_CM_EVENT_REJECTED, status));

@@ -24,7 +24,7 @@ pub fn run(args: &Args) -> Result<()> {
     clients.result()
 }
 
-/// An id is what a socket is to TCP. Bound to the address `::`, it serves every RDMA device of this machine.
+/// A listener is an id, as in TCP it's a socket. Bound to the address `::`, it serves every RDMA device of this machine.
 fn listen(channel: &EventChannel, args: &Args) -> Result<CmId> {
     let _stage = stage("listen");
     address::try_each(&args.address, args.port, |address| {
@@ -43,8 +43,8 @@ fn wait_connect_request(listening: &EventChannel) -> Result<CmId> {
     loop {
         let event = listening.get_cm_event()?;
         match event.event() {
-            // The knock brings a new id, `event->id`, which stands for the client, so that the listener's own stays free for
-            // the next knock. The ack frees the event and its private data, but not this id, which is ours from now on.
+            // The knock brings a new id, which stands for the client, so that the listener's own stays free for the next one.
+            // The event is dropped on return, and that acks it. The new id isn't part of the event, so it's ours to keep.
             RDMA_CM_EVENT_CONNECT_REQUEST => return Ok(event.id()),
             other => info!("not our business: {other}"),
         }

@@ -4,8 +4,8 @@ use common::{stage, Access, Error, MemoryRegion, Metadata, Result};
 
 use crate::{Resources, OWN_LEN};
 
-/// What the client will write in lesson 04. The server only wants to know how long it is, but our metadata names an rkey, and
-/// a device may give none to a region without any remote right.
+/// What the client will write in lesson 04. The server only needs its length, but our metadata names an rkey as well, and a
+/// device may give no rkey to a region that no peer may reach.
 pub fn register_source(resources: &Resources) -> Result<MemoryRegion> {
     let _stage = stage("register_source");
     resources.pd.reg_mr(OWN_LEN, Access::REMOTE_READ)

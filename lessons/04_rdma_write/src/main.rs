@@ -29,7 +29,7 @@ const BACKLOG: i32 = 8;
 /// Room in each queue of the QP. The device may round up, and the dump shows what it gave.
 const QUEUE: QpCap = QpCap { max_send_wr: 8, max_recv_wr: 8, ..QpCap::SMALL };
 
-/// Room in the CQ for all that both queues can complete.
+/// Room in the CQ for all that we'll ever have posted in the two queues at a time.
 const CQE: i32 = 16;
 
 /// How many READs may be under way at a time, in each direction. The ConnectRequest calls them Responder Resources and
@@ -79,12 +79,12 @@ struct Resources {
 
 fn create_resources(id: &CmId) -> Result<Resources> {
     let _stage = stage("create_resources");
-    // All of them live on the device that the id is bound to, `id->verbs`.
+    // They all live on the device that the id is bound to.
     let context = id.verbs()?;
     let pd = context.alloc_pd()?;
     let channel = context.create_comp_channel()?;
     let cq = channel.create_cq(CQE)?;
-    // The id now owns a QP in the state INIT, where receives may be posted but nothing can be sent.
+    // The QP belongs to the id now. It's in INIT, where receives may be posted but nothing can be sent.
     let qp = id.create_qp(&pd, &QpInitAttr::new(&cq, QUEUE))?;
     qp.dump();
     Ok(Resources { qp, cq, channel, pd })
@@ -96,7 +96,7 @@ struct PostedReceive {
     wr_id: u64,
 }
 
-/// Lends the device room for the other side's message. This has to come before connect and accept, because a SEND that finds no
+/// Lends the device room for the other side's message. We do that before we connect or accept, because a SEND that finds no
 /// receive posted is turned away with an RNR NAK ("receiver not ready").
 fn post_receive(resources: &Resources) -> Result<PostedReceive> {
     let _stage = stage("post_receive");
@@ -147,7 +147,7 @@ const CONN_PARAM: ConnParam = ConnParam {
     rnr_retry_count: RNR_RETRIES,
 };
 
-/// Destroys everything in the one right order, each object before the ones it uses.
+/// Destroys everything, each object before the ones it uses.
 fn teardown(resources: Resources, buffers: Vec<MemoryRegion>, id: CmId, channel: EventChannel) {
     let _stage = stage("teardown");
     drop(resources.qp);

@@ -31,7 +31,7 @@ pub fn run(args: &Args) -> Result<()> {
 
 fn serve(id: CmId, asked: &ConnParam, args: &Args) -> Result<()> {
     let _stage = stage("serve");
-    // Its events get a channel of their own, so that the next client's knock can't come between them: that waits at the listener's.
+    // Its events get a channel of their own. The next client's knock comes through the listener's, and not between them.
     let channel = EventChannel::create()?;
     id.migrate_id(&channel)?;
     let resources = create_resources(&id)?;
@@ -45,7 +45,7 @@ fn serve(id: CmId, asked: &ConnParam, args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// An id is what a socket is to TCP. Bound to the address `::`, it serves every RDMA device of this machine.
+/// A listener is an id, as in TCP it's a socket. Bound to the address `::`, it serves every RDMA device of this machine.
 fn listen(channel: &EventChannel, args: &Args) -> Result<CmId> {
     let _stage = stage("listen");
     address::try_each(&args.address, args.port, |address| {
@@ -66,7 +66,7 @@ fn stop_listening(listener: CmId, listening: EventChannel) {
     say!("server shut-down is complete");
 }
 
-/// The knock brings a new id, `event->id`, which stands for the client, and with it what the client asks for.
+/// The knock brings a new id, which stands for the client, and with it what the client asks for.
 fn wait_connect_request(listening: &EventChannel) -> Result<(CmId, ConnParam)> {
     let _stage = stage("wait_connect_request");
     let event = listening.wait_for(RDMA_CM_EVENT_CONNECT_REQUEST)?;
@@ -96,7 +96,7 @@ fn answer(id: &CmId, channel: &EventChannel, resources: &Resources, asked: &Conn
 fn accept(id: &CmId, channel: &EventChannel, resources: &Resources, asked: &ConnParam, data: Vec<u8>) -> Result<bool> {
     let _stage = stage("accept");
     id.set_ack_timeout(ACK_TIMEOUT)?;
-    // Nobody compares the two sides' numbers for us, and a server must not take more than it was asked for.
+    // Nobody else compares the two sides' numbers, and a server must not count on more than the client can do.
     id.accept(&ConnParam { private_data: data, ..CONN_PARAM.clamped_to(asked) })?;
     resources.qp.dump();
     let event = channel.wait_for_one_of(&[RDMA_CM_EVENT_ESTABLISHED, RDMA_CM_EVENT_DISCONNECTED])?.event();

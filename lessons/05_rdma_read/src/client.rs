@@ -53,7 +53,7 @@ fn resolve(channel: &EventChannel, args: &Args) -> Result<CmId> {
         channel.wait_for(RDMA_CM_EVENT_ADDR_RESOLVED)?.ack();
         Ok(id)
     })?;
-    // Has to come before the route is resolved, because the ConnectRequest tells the server.
+    // Has to come before the route is resolved, because that settles what the ConnectRequest will say.
     id.set_ack_timeout(ACK_TIMEOUT)?;
     // And by which path? On RoCE the routing table knows, so nothing is sent.
     id.resolve_route()?;

@@ -1,6 +1,6 @@
 //! Completions, and when a queue of them wakes its program (specification, volume 1, 11.4.2).
 
-/// How a work request ended: the numbers of `ibv_wc_status`.
+/// How a work request ended, with the numbers of `ibv_wc_status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     Success = 0,
@@ -37,7 +37,7 @@ impl Status {
     }
 }
 
-/// What was done: the numbers of `ibv_wc_opcode`.
+/// What was done, with the numbers of `ibv_wc_opcode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WcOpcode {
     Send = 0,
@@ -59,26 +59,26 @@ pub struct Completion {
     /// The program's own number of the work request.
     pub wr_id: u64,
     pub status: Status,
-    /// What was done. With an error a program must not look at it.
+    /// What was done. After an error, a program must not look at it.
     pub opcode: WcOpcode,
     pub length: u32,
     pub immediate: Option<u32>,
-    /// The key that the message has made invalid.
+    /// The key that this message made invalid.
     pub invalidated: Option<u32>,
     pub qp: u32,
     pub src_qp: u32,
-    /// A header of 40 bytes stands before the message: that of a datagram.
+    /// A datagram's 40-byte header precedes the message.
     pub grh: bool,
     pub solicited: bool,
 }
 
-/// Which completions raise an event: once, then the program has to ask again.
+/// Which completions raise an event. They do it once; then the program has to ask again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Armed {
     /// None.
     #[default]
     No,
-    /// Those that the sender marked, and errors.
+    /// Those that the sender marked as solicited, and errors.
     Solicited,
     /// The next one.
     Any,
@@ -89,15 +89,15 @@ pub enum Armed {
 pub struct Alarm(Armed);
 
 impl Alarm {
-    /// Asks for an event (`ibv_req_notify_cq`). What lies in the queue already raises none: so arm first, then look. To ask for
-    /// solicited ones only does not take back that all were asked for.
+    /// Asks for an event (`ibv_req_notify_cq`). Completions that are already in the queue raise none, so a program arms first and
+    /// then looks. If all of them were asked for, asking for solicited ones only doesn't take that back.
     pub fn arm(&mut self, armed: Armed) {
         if self.0 != Armed::Any {
             self.0 = armed;
         }
     }
 
-    /// Whether this completion wakes the program. Once: then it has to ask again.
+    /// Whether this completion wakes the program. If it does, the next one won't, until the program has asked again.
     pub fn rings(&mut self, completion: &Completion) -> bool {
         let rings = match self.0 {
             Armed::No => false,

@@ -1,8 +1,8 @@
-//! From a transport packet to what crosses the network, and back: the IP and UDP headers around it and the invariant CRC
-//! behind it (specification, volume 1, 7.8.1; annex A17.3).
+//! From a transport packet to what crosses the network, and back: the IP and UDP headers in front of it and the invariant CRC
+//! after it (specification, volume 1, 7.8.1; annex A17.3).
 //!
-//! The socket adds and removes the real headers. They are made here as the kernel makes them, for the ICRC counts most of
-//! their fields. One of them a UDP socket does not show to the receiver: IPv4's identification.
+//! A socket adds and removes the real headers. We make them a second time, exactly as the kernel does, because the ICRC covers
+//! most of their fields. There's one field that a UDP socket doesn't show to the receiver, IPv4's identification.
 
 use crate::packet::Packet;
 use roce::icrc;
@@ -12,7 +12,7 @@ use std::net::IpAddr;
 const UDP_LENGTH: usize = 8;
 const GRH_LENGTH: usize = 40;
 
-/// The way that a packet has come.
+/// Where a packet came from, and where it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
     pub from: IpAddr,
@@ -21,8 +21,8 @@ pub struct Route {
 }
 
 impl Route {
-    /// The 40 bytes that stand before a datagram in its receive: an IP header, where InfiniBand has its Global Route Header of
-    /// the same length. One of IPv4 is half as long, and stands behind 20 bytes of zeroes (annex A17).
+    /// The 40 bytes that precede a datagram in its receive: an IP header, in the place where InfiniBand has its Global Route
+    /// Header of the same length. IPv4's header is only half as long and follows 20 bytes of zeroes (annex A17).
     pub fn grh(self, packet: &Packet) -> Vec<u8> {
         let Route { from, to } = self;
         let mut headers = headers(from, to, ROCE_PORT, packet.encode().len() + icrc::LENGTH);
@@ -32,13 +32,13 @@ impl Route {
     }
 }
 
-/// Where the UDP payload begins in what [`seal`] gives: behind the IP header without options and the UDP header, which the
-/// socket adds itself.
+/// Where the UDP payload begins in what [`seal`] returns: after the IP header (without options) and the UDP header, both of which
+/// the socket adds itself.
 pub fn payload_offset(address: IpAddr) -> usize {
     UDP_LENGTH + if address.is_ipv4() { 20 } else { 40 }
 }
 
-/// Puts a packet in an IP packet, from our port to theirs, with its ICRC.
+/// Wraps a packet in IP and UDP, from our port to theirs, and adds its ICRC.
 pub fn seal(from: IpAddr, to: IpAddr, packet: &Packet) -> Vec<u8> {
     let transport = packet.encode();
     let mut bytes = headers(from, to, ROCE_PORT, transport.len() + icrc::LENGTH);
@@ -49,7 +49,8 @@ pub fn seal(from: IpAddr, to: IpAddr, packet: &Packet) -> Vec<u8> {
     bytes
 }
 
-/// The IP and UDP headers of a datagram with so many bytes of payload. Don't fragment, and the identification is 0.
+/// The IP and UDP headers of a datagram with `payload` bytes of payload, marked "don't fragment", and with 0 as its
+/// identification.
 fn headers(from: IpAddr, to: IpAddr, src_port: u16, payload: usize) -> Vec<u8> {
     const HOPS: u8 = 64;
     const UDP: u8 = 17;
@@ -76,7 +77,7 @@ fn headers(from: IpAddr, to: IpAddr, src_port: u16, payload: usize) -> Vec<u8> {
         }
     };
     bytes.extend(src_port.to_be_bytes().into_iter().chain(ROCE_PORT.to_be_bytes()));
-    bytes.extend(udp_length.into_iter().chain([0, 0])); // checksum 0: the ICRC protects more
+    bytes.extend(udp_length.into_iter().chain([0, 0])); // no checksum, since the ICRC protects more
     bytes
 }
 
@@ -90,8 +91,8 @@ pub fn ethernet(ip: &[u8]) -> Vec<u8> {
     [&[2, 0], end(target), &[2, 0], end(source), &kind, ip].concat()
 }
 
-/// How many bytes of the link's time a packet takes: Ethernet's header and checksum are 18 of them, and before and behind each
-/// frame 20 pass that carry nothing (IEEE 802.3, 4.4.2).
+/// How long a packet occupies the link, counted in bytes. Ethernet's header and checksum add 18, and each frame is surrounded by
+/// 20 bytes' worth of time that carry nothing (IEEE 802.3, 4.4.2).
 pub fn bytes_of_link(to: IpAddr, packet: &Packet) -> u64 {
     const SHORTEST: usize = 64;
     let headers: usize = packet.row().headers.iter().map(|header| header.length).sum();
@@ -100,14 +101,15 @@ pub fn bytes_of_link(to: IpAddr, packet: &Packet) -> u64 {
     ((ip + 18).max(SHORTEST) + 20) as u64
 }
 
-/// Takes a packet out of what a socket received. None if it is damaged, or no packet at all: a NIC drops both in silence.
+/// Takes a packet out of what a socket received. None if it's damaged or isn't a packet at all; a NIC drops either without a
+/// word.
 pub fn open(from: IpAddr, to: IpAddr, src_port: u16, payload: &[u8]) -> Option<Packet> {
     let mut bytes = headers(from, to, src_port, payload.len());
     bytes.extend_from_slice(payload);
     open_ip(&bytes)
 }
 
-/// The same, where the IP header has come, too.
+/// The same, for a caller that also got the IP header.
 pub fn open_ip(bytes: &[u8]) -> Option<Packet> {
     let packet = roce::Packet::new(link::datagram(LinkType::RAW, bytes).ok()?).ok()?;
     let expected = packet.expected_icrc()?;
@@ -119,18 +121,19 @@ pub fn open_ip(bytes: &[u8]) -> Option<Packet> {
     Packet::decode(&packet)
 }
 
-/// Whether an ICRC that is wrong by `difference` is right for some IPv4 identification other than 0, as kernels use them.
+/// Whether an ICRC that's wrong by `difference` would be right for some IPv4 identification other than 0, because kernels use
+/// those.
 ///
-/// A CRC is linear: each of the field's sixteen bits flips a certain pattern of the sum, whatever else the packet holds. So
-/// the question is whether `difference` is a sum of some of these patterns, which Gauss's elimination answers. Of 2^32
-/// wrong sums 2^16 pass: between a kernel and us the ICRC protects as much as a 16 bit checksum; between two of our devices
-/// the identification is 0, and it protects fully.
+/// A CRC is linear, so each of the field's sixteen bits flips a certain pattern of the sum, whatever else the packet holds. The
+/// question is then whether `difference` is a sum of some of these patterns, and Gaussian elimination answers it. 2^16 of the
+/// 2^32 wrong sums pass. So between a kernel and us, the ICRC protects no better than a 16-bit checksum would; between two of our
+/// devices the identification is always 0, and it protects fully.
 fn fits_some_identification(ip: &[u8], difference: u32) -> bool {
     const IDENTIFICATION: usize = 4;
     let covered = &ip[..ip.len() - icrc::LENGTH];
     let Some(zero) = icrc::compute(covered, 20) else { return false };
     let mut flipped = covered.to_vec();
-    let mut patterns = [0u32; 32]; // at index n one whose highest bit is n
+    let mut patterns = [0u32; 32]; // at index n, one whose highest bit is n
     for bit in 0..16 {
         flipped[IDENTIFICATION..][..2].copy_from_slice(&(1u16 << bit).to_be_bytes());
         let pattern = reduce(&patterns, icrc::compute(&flipped, 20).unwrap_or(zero) ^ zero);
@@ -141,7 +144,7 @@ fn fits_some_identification(ip: &[u8], difference: u32) -> bool {
     reduce(&patterns, difference) == 0
 }
 
-/// What is left of `value` when patterns have been taken out from the highest bit down.
+/// What's left of `value` after the patterns have been taken out, from the highest bit down.
 fn reduce(patterns: &[u32; 32], mut value: u32) -> u32 {
     for highest in (0..32).rev() {
         if value >> highest & 1 == 1 {

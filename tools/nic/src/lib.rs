@@ -1,4 +1,4 @@
-//! A RoCEv2 NIC without input and output: what it does is decided by the packet or call that comes, and by the time.
+//! A RoCEv2 NIC without input and output: what it does depends only on the packet or the call that comes, and on the time.
 //!
 //! | | |
 //! |---|---|
@@ -14,7 +14,7 @@
 //! | [`time`] | when: nobody here reads a clock |
 
 #![forbid(unsafe_code)]
-// Names that say it all need no comment; who reads this reads the source.
+// Whoever reads this crate reads its source, and a name that says everything needs no comment.
 #![allow(missing_docs)]
 
 pub mod cm;

@@ -1,8 +1,8 @@
-//! Registered memory: protection domains, keys, bounds and access (specification, volume 1, 10.6).
+//! Registered memory: protection domains, keys, bounds and access rights (specification, volume 1, 10.6).
 //!
-//! Every byte that a packet brings or takes passes through here, and the check of the key comes first. The bytes themselves lie
-//! in a program's memory, which the device reaches through [`Program`]: what is called DMA with a real NIC. Program and device
-//! may touch a byte at the same time, as with a NIC.
+//! Every byte that a packet brings or takes passes through here, and the key is checked first. The bytes themselves are in a
+//! program's memory, which the device reaches through [`Program`]; with a real NIC that's DMA. Device and program may touch the
+//! same byte at the same time, just as with a NIC.
 
 mod window;
 
@@ -12,35 +12,36 @@ use std::sync::Arc;
 use window::Window;
 pub use window::{Bind, WindowKind};
 
-/// What a region may be used for: the bits of `ibv_access_flags`.
+/// What a region may be used for, as the bits of `ibv_access_flags`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Access(pub u32);
 
 impl Access {
-    /// Reading by this device: always allowed.
+    /// Reading by this device, which is always allowed.
     pub const LOCAL_READ: Access = Access(0);
-    /// Writing by this device: receives, and what a READ brings.
+    /// Writing by this device, as it does for a receive, or with the answer to a READ.
     pub const LOCAL_WRITE: Access = Access(1);
     pub const REMOTE_WRITE: Access = Access(2);
     pub const REMOTE_READ: Access = Access(4);
     pub const REMOTE_ATOMIC: Access = Access(8);
-    /// Peers may ask that it be visible to everybody. Persistent, the next bit, no memory here is.
+    /// The peer may ask for global visibility. (The next bit would ask for persistence, which this device doesn't offer.)
     pub const FLUSH_GLOBAL: Access = Access(256);
-    /// Windows may lie on it.
+    /// Memory windows may be bound to it.
     pub const MW_BIND: Access = Access(16);
-    /// Requests count from its first byte.
+    /// Requests call its first byte 0.
     pub const ZERO_BASED: Access = Access(32);
 
-    /// All that a queue pair may be asked to allow: what is not there has no effect, as paging on demand; what a device may ignore by
-    /// its definition; but nothing that has no meaning. So is it with rdma_rxe since Linux 6.5.
+    /// Everything that a queue pair may be asked to allow. That includes rights without any effect here, such as on-demand
+    /// paging, and those that a device may ignore by definition, but no bits that have no meaning. rdma_rxe does the same since
+    /// Linux 6.5.
     const OF_QUEUE_PAIRS: Access = Access(0x3ff0_035f);
 
-    /// Whether a queue pair may be asked for these.
+    /// Whether a queue pair may be asked to allow these.
     pub fn suit_queue_pairs(self) -> bool {
         Access::OF_QUEUE_PAIRS.allow(self)
     }
 
-    /// The same for a window, which may be zero based besides.
+    /// The same for a window, which may also be zero-based.
     fn suit_windows(self) -> bool {
         Access(Access::OF_QUEUE_PAIRS.0 | Access::ZERO_BASED.0).allow(self)
     }
@@ -56,7 +57,7 @@ impl Access {
     }
 }
 
-/// The rights by their names, as `LOCAL_WRITE|REMOTE_WRITE`.
+/// The rights by name, as in `LOCAL_WRITE|REMOTE_WRITE`.
 impl fmt::Display for Access {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let all = [
@@ -73,7 +74,7 @@ impl fmt::Display for Access {
     }
 }
 
-/// A piece of registered memory of the program: what `ibv_sge` says.
+/// A piece of the program's registered memory, as an `ibv_sge` describes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sge {
     pub address: u64,
@@ -89,7 +90,7 @@ pub enum Refusal {
     Pd,
     Bounds,
     Access,
-    /// The window is bound for another queue pair, or to other rules.
+    /// The window is bound for another queue pair, or under other rules.
     Window,
     /// The program has freed it, or has ended.
     Gone,
@@ -108,14 +109,14 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// A claim on memory: who wants which bytes for what.
+/// A claim on memory: who wants which bytes, and what for.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim {
     /// The protection domain.
     pub pd: u32,
-    /// The queue pair whose peer wants it; None if it is the program itself.
+    /// The queue pair whose peer wants it, or None if it's the program itself.
     pub qp: Option<u32>,
-    /// The rkey of a peer, the lkey of the program itself.
+    /// An rkey if a peer claims it, an lkey if the program itself does.
     pub key: u32,
     pub address: u64,
     pub length: u32,
@@ -124,9 +125,9 @@ pub struct Claim {
 
 /// The memory of a program, as the device reaches it.
 pub trait Program: fmt::Debug + Send + Sync {
-    /// Copies bytes out, as many as `into` has room for. False if they are not there: the program has freed them, or has ended.
+    /// Copies bytes out, as many as `into` has room for. False if they aren't there because the program has freed them or ended.
     fn read(&self, address: u64, into: &mut [u8]) -> bool;
-    /// Copies bytes in. False if there is no room there.
+    /// Copies bytes in. False if that memory isn't there.
     fn write(&self, address: u64, bytes: &[u8]) -> bool;
 }
 
@@ -147,18 +148,18 @@ pub struct Region {
 /// All regions of the device.
 #[derive(Debug, Default)]
 pub struct Memory {
-    /// With their keys, by the upper 24 bits of them.
+    /// The regions and their keys, by the upper 24 bits of the key.
     regions: BTreeMap<u32, (u32, Region)>,
-    /// By the upper 24 bits of theirs. One that is bound is among the regions, too.
+    /// Memory windows, by the upper 24 bits of their keys. One that's bound is among the regions as well.
     windows: BTreeMap<u32, Window>,
     last_index: u32,
-    /// Whether a region's lkey is another number than its rkey, as some NICs have it.
+    /// Whether a region's lkey and rkey are different numbers, as on some NICs.
     pub has_two_keys: bool,
 }
 
 impl Memory {
-    /// Registers memory and gives its key: an index, which is used again after all others, and eight bits that cannot be
-    /// guessed from it.
+    /// Registers memory and returns its key. That's an index, which is only used again after all others, and eight bits that
+    /// can't be guessed from it.
     pub fn register(&mut self, region: Region, random: u8) -> u32 {
         let key = self.next_index() << 8 | u32::from(random);
         self.regions.insert(key >> 8, (key, region));
@@ -176,7 +177,7 @@ impl Memory {
 
     /// The lkey of the region with this rkey, and the other way round.
     pub fn other_key(&self, key: u32) -> u32 {
-        /// A bit of those that cannot be guessed.
+        /// One of the bits that can't be guessed.
         const OTHER: u32 = 0x80;
         if self.has_two_keys {
             key ^ OTHER
@@ -190,12 +191,13 @@ impl Memory {
         self.regions.get(&(key >> 8)).filter(|(own, _)| *own == key).map(|(_, region)| region)
     }
 
-    /// Puts another region behind the key: re-registering (11.2). False if there is none with this key.
+    /// Replaces the region behind a key, which is re-registering (11.2). False if there's none with this key.
     pub fn replace(&mut self, key: u32, region: Region) -> bool {
         self.get(key).is_some() && self.regions.insert(key >> 8, (key, region)).is_some()
     }
 
-    /// Ends a registration: from now on nobody touches the memory. False if there is none with this key, or a window lies on it.
+    /// Ends a registration, so that nobody touches the memory from now on. False if there's no region with this key, or if a
+    /// window is bound to it.
     pub fn deregister(&mut self, key: u32) -> bool {
         self.get(key).is_some() && !self.bears_window(key) && self.regions.remove(&(key >> 8)).is_some()
     }
@@ -209,7 +211,7 @@ impl Memory {
         self.regions.values().filter(|(_, region)| region.pd == pd && region.access.allow(needed)).count()
     }
 
-    /// Why bytes cannot be written into a list of pieces, if they cannot. Nothing is touched.
+    /// Finds out whether bytes can be written into a list of pieces, without touching anything.
     ///
     /// # Errors
     /// A piece is out of reach.
@@ -217,15 +219,15 @@ impl Memory {
         cut(pd, sge, 0, u32::MAX, Access::LOCAL_WRITE).into_iter().try_for_each(|claim| self.check(claim))
     }
 
-    /// Checks a claim, in the order of the specification: key, domain, access, bounds. Nothing is touched.
+    /// Checks a claim in the order of the specification (key, domain, access, bounds), without touching anything.
     ///
     /// # Errors
-    /// Why not. No bytes at all are always granted (9.7.4.1.5).
+    /// Why the claim is refused. A claim of no bytes is always granted (9.7.4.1.5).
     pub fn check(&self, claim: Claim) -> Result<(), Refusal> {
         self.reach(claim).map(|_| ())
     }
 
-    /// The region that a claim is about, and where its first byte lies in the program's memory. None if no byte is claimed.
+    /// The region that a claim is about, and where its first byte lies in the program's memory. None if it claims no byte.
     fn reach(&self, claim: Claim) -> Result<Option<(&dyn Program, u64)>, Refusal> {
         if claim.length == 0 {
             return Ok(None);
@@ -248,7 +250,7 @@ impl Memory {
         Ok(Some((&*region.program, region.start.wrapping_add(offset))))
     }
 
-    /// Copies bytes out, as many as `into` has room for: this is the claim's length.
+    /// Copies bytes out, as many as `into` has room for, which replaces the claim's length.
     fn read_into(&self, claim: Claim, into: &mut [u8]) -> Result<(), Refusal> {
         match self.reach(Claim { length: into.len() as u32, ..claim })? {
             Some((program, at)) if !program.read(at, into) => Err(Refusal::Gone),
@@ -263,7 +265,7 @@ impl Memory {
         self.read_into(claim, &mut bytes).map(|()| bytes)
     }
 
-    /// Copies bytes in; the claim's length is theirs.
+    /// Copies bytes in. Their number replaces the claim's length.
     pub fn write(&self, claim: Claim, bytes: &[u8]) -> Result<(), Refusal> {
         match self.reach(Claim { length: bytes.len() as u32, ..claim })? {
             Some((program, at)) if !program.write(at, bytes) => Err(Refusal::Gone),
@@ -271,8 +273,8 @@ impl Memory {
         }
     }
 
-    /// Changes eight bytes and gives what stood there: `change` gets the old number and says the new one, or None to leave it.
-    /// Nothing else that the device does comes between; a processor of the program's may.
+    /// Changes eight bytes and returns what was there. `change` gets the old number and returns the new one, or None to leave it.
+    /// Nothing else that the device does can come in between, but a processor that runs the program can.
     pub fn update(&self, claim: Claim, change: impl Fn(u64) -> Option<u64>) -> Result<u64, Refusal> {
         let mut bytes = [0; 8];
         self.read_into(claim, &mut bytes)?;
@@ -283,10 +285,10 @@ impl Memory {
         Ok(old)
     }
 
-    /// Copies `length` bytes, from `offset` on, out of what a list of pieces holds together.
+    /// Copies `length` bytes, beginning at `offset`, out of a list of pieces taken as one.
     ///
     /// # Errors
-    /// A piece is out of reach. The list ends early: [`Refusal::Bounds`].
+    /// A piece is out of reach, or the list is too short: [`Refusal::Bounds`].
     pub fn gather(&self, pd: u32, sge: &[Sge], offset: u32, length: u32) -> Result<Vec<u8>, Refusal> {
         let mut bytes = vec![0; length as usize];
         let mut rest = bytes.as_mut_slice();
@@ -299,7 +301,7 @@ impl Memory {
         is_full.then_some(bytes).ok_or(Refusal::Bounds)
     }
 
-    /// Copies bytes, from `offset` on, into what a list of pieces holds together. Who calls has seen that they fit.
+    /// Copies bytes, beginning at `offset`, into a list of pieces taken as one. The caller has made sure that they fit.
     pub fn scatter(&self, pd: u32, sge: &[Sge], offset: u32, mut bytes: &[u8]) -> Result<(), Refusal> {
         for claim in cut(pd, sge, offset, bytes.len() as u32, Access::LOCAL_WRITE) {
             let (now, later) = bytes.split_at(claim.length as usize);
@@ -331,7 +333,7 @@ mod tests {
     use super::*;
     use std::sync::Mutex;
 
-    /// Seven bytes from this address on, of a program that has no others.
+    /// A program that has seven bytes, beginning at this address, and no others.
     const START: u64 = 0x7000;
 
     #[derive(Debug)]

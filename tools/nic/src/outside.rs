@@ -1,9 +1,9 @@
 //! What a queue pair sees of the world, and what it wants done there.
 //!
-//! The core of the device does no input or output and reads no clock: whoever calls it hands in what it may look at, and
-//! carries out the effects afterwards, in their order. So two queue pairs can be joined by a test's wire, and the order in
-//! which things must happen is written down in one place: an ACK goes out *before* the completion that lets the program
-//! end, for with the program this device ends.
+//! The core of the device does no input or output and reads no clock. Its caller hands in whatever it may look at, and afterwards
+//! carries out the effects in their order. That's what lets a test join two queue pairs by a wire of its own. It also means that
+//! the order in which things must happen is written down in one place: an ACK goes out *before* the completion, because the
+//! program that gets the completion may exit, and this device with it.
 
 use crate::completion::Completion;
 use crate::congestion::Link;
@@ -17,31 +17,31 @@ use std::net::IpAddr;
 /// Something to be done for a queue pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Send this there: to a machine, or to a multicast group.
+    /// Send this packet to a machine or a multicast group.
     Send(IpAddr, Packet),
-    /// Put this in the queue for completions of sends.
+    /// Put this into the completion queue for sends.
     Sent(Completion),
-    /// Put this in the queue for completions of receives.
+    /// Put this into the completion queue for receives.
     Received(Completion),
-    /// Tell the program of something that no work request is about.
+    /// Tell the program about something that concerns no work request.
     Raise(AsyncEvent),
     Say(Fact),
 }
 
-/// Events that no work request is about (specification, volume 1, 10.10.2.3): the numbers of `ibv_event_type`.
+/// Events that concern no work request (specification, volume 1, 10.10.2.3), with the numbers of `ibv_event_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AsyncEvent {
-    /// A completion queue was full: completions are lost.
+    /// A completion queue was full, so completions were lost.
     CqError = 0,
-    /// A queue pair has gone to ERR, for its completions are lost.
+    /// A queue pair has gone to ERR because its completions were lost.
     QpFatal = 1,
     /// A request of the peer broke a rule.
     QpRequestError = 2,
     /// A request of the peer asked for memory that it may not touch.
     QpAccessError = 3,
-    /// A packet has come before the queue pair was told that the connection stands.
+    /// A packet came before the queue pair was told that the connection is up.
     CommunicationEstablished = 4,
-    /// The send queue stands still, as asked for.
+    /// The send queue has come to rest, as the program asked.
     SendQueueDrained = 5,
     /// A shared receive queue holds fewer receives than its limit.
     SrqLimitReached = 15,
@@ -49,14 +49,14 @@ pub enum AsyncEvent {
     LastWqeReached = 16,
 }
 
-/// The world, while one thing is handled.
+/// The world as it is while one call or packet is handled.
 #[derive(Debug)]
 pub struct Ctx<'a> {
     pub now: Time,
     pub memory: &'a mut Memory,
-    /// The shared receive queue, if the queue pair takes its receives there.
+    /// The shared receive queue, if the queue pair takes its receives from one.
     pub shared: Option<&'a mut ReceiveQueue>,
-    /// The link that all is sent on. None: as fast as it is read, and nobody minds congestion.
+    /// The link that everything is sent on. With None, packets leave as fast as they're taken, and nobody cares about congestion.
     pub link: Option<&'a Link>,
     /// Whether anybody listens to decisions.
     pub talks: bool,
@@ -64,7 +64,7 @@ pub struct Ctx<'a> {
 }
 
 impl<'a> Ctx<'a> {
-    /// The world without a shared receive queue, and nothing to be done yet.
+    /// A world without a shared receive queue, in which nothing needs to be done yet.
     pub fn new(now: Time, memory: &'a mut Memory) -> Ctx<'a> {
         Ctx { now, memory, shared: None, link: None, talks: false, effects: Vec::new() }
     }
@@ -73,14 +73,14 @@ impl<'a> Ctx<'a> {
         self.effects.push(effect);
     }
 
-    /// Tells a decision, if anybody listens.
+    /// Logs a decision, if anybody listens.
     pub fn say<F: Into<Fact>>(&mut self, decision: impl FnOnce() -> F) {
         if self.talks {
             self.effects.push(Effect::Say(decision().into()));
         }
     }
 
-    /// Takes the next receive, from the shared queue if there is one, else from the queue pair's own.
+    /// Takes the next receive, from the shared queue if there is one and otherwise from the queue pair's own.
     pub(crate) fn take_receive(&mut self, own: &mut ReceiveQueue) -> Option<ReceiveRequest> {
         let Some(shared) = &mut self.shared else { return own.take() };
         let taken = shared.take();

@@ -1,5 +1,5 @@
-//! A packet between two queue pairs: the Base Transport Header, the headers that its operation code calls for, and the
-//! payload (specification, volume 1, 9.2 to 9.6). Which headers, and where each field lies, is `roce`'s tables.
+//! A packet between two queue pairs: the Base Transport Header, the headers that its opcode calls for, and the payload
+//! (specification, volume 1, 9.2 to 9.6). `roce` has the tables of which headers those are and where each field lies.
 
 use crate::psn::Psn;
 use roce::bth;
@@ -8,10 +8,10 @@ use roce::headers::{aeth, atomic_ack_eth, atomic_eth, deth, feth, ieth, imm_dt, 
 use roce::opcode::{self, Opcode, Operation, Part, Service};
 pub use roce::packet::Aeth;
 
-/// The operation code of each kind of packet that has no parts.
+/// The opcode of each kind of packet that isn't a part of a longer message.
 pub mod code {
     pub const READ_REQUEST: u8 = 0x0c;
-    /// Without payload it answers FLUSH and ATOMIC WRITE, too.
+    /// Without a payload it also answers FLUSH and ATOMIC WRITE.
     pub const READ_RESPONSE_ONLY: u8 = 0x10;
     /// RC Acknowledge: an ACK, an RNR NAK or a NAK.
     pub const ACKNOWLEDGE: u8 = 0x11;
@@ -28,7 +28,7 @@ pub mod code {
 
 /// The default partition, and that we are a full member of it (10.9.1).
 const DEFAULT_PARTITION: u64 = 0xffff;
-/// The bit of a P_Key which says "full member".
+/// The bit of a P_Key that says "full member".
 const MEMBERSHIP: u64 = 0x8000;
 
 /// RETH: memory at the responder (9.3.3).
@@ -46,21 +46,21 @@ pub struct Reth {
 pub struct AtomicEth {
     pub va: u64,
     pub rkey: u32,
-    /// What to add, or to put there.
+    /// The number to add, or the one to store.
     pub swap_add: u64,
     pub compare: u64,
 }
 
-/// FETH: what is to be flushed, and how far (annex A19).
+/// FETH: what to flush, and how far (annex A19).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Feth {
-    /// The bits of `ibv_placement_type`: visible to everybody 1, persistent 2.
+    /// The bits of `ibv_placement_type`: 1 for globally visible, 2 for persistent.
     pub placement: u8,
-    /// `ibv_selectivity_level`: the bytes of the RETH 0, the whole region 1.
+    /// `ibv_selectivity_level`: 0 for the bytes that the RETH names, 1 for the whole region.
     pub level: u8,
 }
 
-/// DETH: a datagram names its sender (9.3).
+/// DETH: in a datagram, the sender has to name itself (9.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Deth {
     /// The key of the receiving queue pair.
@@ -69,15 +69,15 @@ pub struct Deth {
     pub src_qp: u32,
 }
 
-/// A packet. Headers that the operation code does not call for are not sent, whatever stands here.
+/// A packet. Headers that its opcode doesn't call for aren't sent, whatever these fields hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
     /// The traffic class, which is in the IP header: DSCP in the upper six bits, ECN in the lower two.
     pub class: u8,
     pub opcode: u8,
-    /// The receiver's completion shall raise a solicited event.
+    /// The receiver's completion should raise an event even if its program only asked for solicited ones.
     pub solicited: bool,
-    /// BECN: what the receiver of this has sent met congestion.
+    /// BECN: the packets that the receiver of this one has been sending have met congestion.
     pub slow_down: bool,
     /// The sender wants an acknowledgement.
     pub ack_request: bool,
@@ -87,18 +87,18 @@ pub struct Packet {
     pub atomic: AtomicEth,
     pub feth: Feth,
     pub aeth: Aeth,
-    /// AtomicAckETH: what stood there before.
+    /// AtomicAckETH: what was there before.
     pub original: u64,
     /// ImmDt: four bytes for the receiver's completion.
     pub immediate: u32,
     pub deth: Deth,
-    /// IETH: the receiver's key that becomes invalid (9.3).
+    /// IETH: the key of the receiver's that becomes invalid (9.3).
     pub invalidate: u32,
     /// What follows the headers, without padding.
     pub payload: Vec<u8>,
 }
 
-/// A value of a packet, and the field of a header where it stands.
+/// A value of a packet, and the header field that carries it.
 struct Value {
     header: &'static Header,
     field: Field,
@@ -110,7 +110,7 @@ const fn value(header: &'static Header, field: Field, get: fn(&Packet) -> u64, s
     Value { header, field, get, set }
 }
 
-/// All values but the payload and the traffic class: what is not among them is zero.
+/// All values except the payload and the traffic class. A field without a value here is sent as zero.
 #[rustfmt::skip]
 const VALUES: &[Value] = &[
     value(&bth::HEADER,            bth::OPCODE,              |p| p.opcode.into(),        |p, v| p.opcode = v as u8),
@@ -138,22 +138,22 @@ const VALUES: &[Value] = &[
 ];
 
 impl Packet {
-    /// The operation code's row in the specification's table.
+    /// The row for this opcode in the specification's table.
     pub fn row(&self) -> &'static Opcode {
         opcode::lookup(self.opcode)
     }
 
-    /// Whether four bytes for the receiver's completion are in it.
+    /// Whether it brings an immediate, four bytes for the receiver's completion.
     pub fn brings_immediate(&self) -> bool {
         has(self.row(), &imm_dt::HEADER)
     }
 
-    /// Whether it is a SEND with invalidate.
+    /// Whether it's a SEND with invalidate.
     pub fn brings_invalidate(&self) -> bool {
         has(self.row(), &ieth::HEADER)
     }
 
-    /// Bytes from the BTH to the padding: all that comes before the ICRC.
+    /// The bytes from the BTH to the padding, which is everything before the ICRC.
     pub fn encode(&self) -> Vec<u8> {
         let pad = self.payload.len().wrapping_neg() & 3;
         let headers = || [&bth::HEADER].into_iter().chain(self.row().headers.iter().copied());
@@ -171,15 +171,15 @@ impl Packet {
         bytes
     }
 
-    /// Takes over what `roce` has read. None if the packet is shorter than its headers say, or than its padding; or if it
-    /// is not of this version or this partition.
+    /// Takes over what `roce` has read. None if the packet is shorter than its headers or its padding say, or if it belongs to
+    /// another version or another partition.
     pub fn decode(packet: &roce::Packet) -> Option<Packet> {
         let bytes = packet.datagram.ip;
         let needed = packet.payload_offset() + usize::from(packet.bth.pad_cnt) + roce::icrc::LENGTH;
         if packet.datagram.wire_length < needed || bytes.len() < packet.datagram.wire_length {
             return None;
         }
-        // Version 0 of the transport, and the default partition, whose limited members we may talk to, too (9.6, 10.9.3).
+        // Version 0 of the transport, and the default partition, in which we may talk to limited members as well (9.6, 10.9.3).
         let header = bytes.get(packet.bth_offset()..)?;
         let partition = bth::P_KEY.read(header)? | MEMBERSHIP;
         if bth::T_VER.read(header)? != 0 || partition != DEFAULT_PARTITION {
@@ -200,8 +200,8 @@ fn values_of(header: &'static Header) -> impl Iterator<Item = &'static Value> {
     VALUES.iter().filter(move |value| value.header.name == header.name)
 }
 
-/// The operation code of one packet of a message. `extra` is the header of what it brings for the receiver's completion: an
-/// immediate, or a key to be made invalid.
+/// The opcode of one packet of a message. `extra` is the header of what it brings for the receiver's completion, which is either
+/// an immediate or a key to be made invalid.
 pub fn opcode_of(service: Service, operation: Operation, part: Part, extra: Option<&Header>) -> u8 {
     let fits_extra =
         |row: &Opcode, header: &Header| has(row, header) == extra.is_some_and(|extra| extra.name == header.name);
@@ -212,12 +212,12 @@ pub fn opcode_of(service: Service, operation: Operation, part: Part, extra: Opti
     opcode::TABLE.iter().find(fits).map_or(0xff, |row| row.code)
 }
 
-/// Whether packets with this operation code have this header.
+/// Whether packets with this opcode have this header.
 fn has(row: &Opcode, header: &Header) -> bool {
     row.headers.iter().any(|other| other.name == header.name)
 }
 
-/// Writes a field of a header that was all zeroes.
+/// Writes a field whose bits are all zero so far.
 pub fn put(header: &mut [u8], field: &Field, value: u64) {
     let (first, end) = field.span();
     let unused_low_bits = end * 8 - field.bit - field.bits;

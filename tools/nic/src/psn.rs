@@ -1,4 +1,4 @@
-//! Packet sequence numbers: a circle of 2^24, on which "before" and "after" are told by the shorter way
+//! Packet sequence numbers. They form a circle of 2^24, on which the shorter way round decides what comes before and what after
 //! (specification, volume 1, 9.7).
 
 use std::fmt;
@@ -20,7 +20,7 @@ impl Psn {
         self.0
     }
 
-    /// So many packets later.
+    /// The PSN of the packet that comes this many packets later.
     pub fn plus(self, packets: u32) -> Psn {
         Psn::new(self.0.wrapping_add(packets))
     }

@@ -1,19 +1,19 @@
-//! When something happens: how long after the start of the run.
+//! When something happens, counted from the start of the run.
 //!
-//! The device's core reads no clock, so it needs no [`std::time::Instant`], which only a clock can make. Whoever drives a NIC says what
-//! time it is, whether that's the time of this machine, or one that goes on when nothing else can happen.
+//! The device's core reads no clock, so it can't use [`std::time::Instant`], which only a clock can make. Whoever drives a NIC
+//! says what time it is. That may be this machine's time, or a time that moves on whenever nothing else can happen.
 
 use std::ops::{Add, AddAssign};
 use std::time::Duration;
 
-/// Nanoseconds since the start of the run. What would come after the last one that fits, in 584 years, comes then.
+/// Nanoseconds since the start of the run. They last for 584 years; anything later than that counts as the last of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 
 impl Time {
     pub const START: Time = Time(0);
 
-    /// How long after an earlier time this is: nothing, if that time is later.
+    /// How long after an earlier time this is, or nothing if that time is later.
     pub fn since(self, earlier: Time) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }

@@ -1,4 +1,4 @@
-//! Work requests: what a program posts, and the queue of receives (specification, volume 1, 10.7 and 11.4.1).
+//! Work requests, which a program posts, and the queue of receives (specification, volume 1, 10.7 and 11.4.1).
 
 use crate::completion::WcOpcode;
 use crate::memory::{Bind, Sge};
@@ -11,20 +11,20 @@ use std::net::IpAddr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remote {
     pub address: u64,
-    /// The key that the peer has told us.
+    /// The key that the peer has given us.
     pub rkey: u32,
 }
 
-/// Where a datagram goes: an address handle, and whom it is for there (11.4.1.1).
+/// Where a datagram goes: an address handle, and which queue pair there it's for (11.4.1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Destination {
     /// A machine, or a multicast group.
     pub address: IpAddr,
-    /// The traffic class of what goes there.
+    /// The traffic class of packets that go there.
     pub class: u8,
     /// The queue pair; [`Destination::GROUP`] for all of a group.
     pub qp: u32,
-    /// The key of the receiving queue pair. If the highest bit is set, that of the sending one counts (3.5.3).
+    /// The key of the receiving queue pair. If its highest bit is set, the sending queue pair's own key is used instead (3.5.3).
     pub qkey: u32,
 }
 
@@ -33,12 +33,12 @@ impl Destination {
     pub const GROUP: u32 = 0xff_ffff;
 }
 
-/// What a send request is to do.
+/// What a send request should do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// SEND: the peer's next receive says where.
+    /// SEND. The peer's next receive says where the bytes go.
     Send,
-    /// SEND, after which the peer's key that is named opens nothing any more.
+    /// SEND, after which the named key of the peer's opens nothing any more.
     SendInvalidate(u32),
     /// SEND of an unreliable datagram.
     Datagram(Destination),
@@ -55,7 +55,7 @@ pub enum Work {
     },
     /// Replaces eight bytes at once.
     AtomicWrite(Remote),
-    /// Is answered when what was written before is placed.
+    /// FLUSH: is answered once everything written before has been placed.
     Flush {
         remote: Remote,
         feth: Feth,
@@ -64,23 +64,23 @@ pub enum Work {
     Bind(Bind),
     /// Makes a key of our own invalid. Nothing is sent.
     LocalInvalidate(u32),
-    /// A number that is no operation: it fails when its turn comes.
+    /// A number that isn't an operation. It fails when its turn comes.
     Unknown,
 }
 
 impl Work {
-    /// What a response of its own answers: READs and atomics, of which it brings bytes, ATOMIC WRITE and FLUSH. A lost one means
-    /// asking again.
+    /// What gets a response of its own. That's READs and atomics, whose response brings bytes, and also ATOMIC WRITE and FLUSH.
+    /// If the response is lost, we have to ask again.
     pub fn wants_response(self) -> bool {
         matches!(self, Work::Read(_)) || self.is_one_packet()
     }
 
-    /// One packet there and one back, whatever its length.
+    /// One packet out and one back, whatever its length.
     pub fn is_one_packet(self) -> bool {
         self.is_atomic() || matches!(self, Work::AtomicWrite(_) | Work::Flush { .. })
     }
 
-    /// Changes eight bytes, and brings what stood there.
+    /// Changes eight bytes, and brings back what was there.
     pub fn is_atomic(self) -> bool {
         matches!(self, Work::CompareSwap { .. } | Work::FetchAdd { .. })
     }
@@ -90,7 +90,7 @@ impl Work {
         matches!(self, Work::Bind(_) | Work::LocalInvalidate(_))
     }
 
-    /// Whether a service can do it: the operation codes that it has (table 38 in 9.2).
+    /// Whether a service can do it, that is, whether it has the opcodes for it (table 38 in 9.2).
     pub fn is_offered_by(self, service: Service) -> bool {
         match self {
             Work::Datagram(_) => service == Service::Ud,
@@ -104,7 +104,7 @@ impl Work {
         self.words().0
     }
 
-    /// What its completion calls it, and its name in decisions.
+    /// What its completion calls it, and its name in logged decisions.
     fn words(self) -> (WcOpcode, &'static str) {
         match self {
             Work::Send => (WcOpcode::Send, "SEND"),
@@ -146,10 +146,10 @@ pub struct SendRequest {
     pub length: u32,
     /// Four bytes for the receiver's completion.
     pub immediate: Option<u32>,
-    /// A completion is wanted for a success, too.
+    /// The program also wants a completion if it succeeds.
     pub signaled: bool,
     pub solicited: bool,
-    /// Not before all READs and atomics posted earlier are done.
+    /// Must wait until all READs and atomics that were posted earlier are done.
     pub fence: bool,
 }
 
@@ -165,7 +165,7 @@ impl ReceiveRequest {
     }
 }
 
-/// Posted receives: of one queue pair, or shared by several (an SRQ).
+/// Posted receives, of one queue pair or shared by several (an SRQ).
 #[derive(Debug, Default)]
 pub struct ReceiveQueue {
     entries: VecDeque<ReceiveRequest>,
@@ -193,7 +193,7 @@ impl ReceiveQueue {
         fits
     }
 
-    /// Gives it another size, which is enough for what waits there.
+    /// Changes its size. The new one must have room for the receives that wait there.
     pub fn resize(&mut self, capacity: usize) {
         self.capacity = capacity;
     }
@@ -210,7 +210,7 @@ impl ReceiveQueue {
         self.entries.pop_front()
     }
 
-    /// Asks to be told once when fewer receives than this are left; 0 for never.
+    /// Asks to be notified once when fewer receives than this are left; 0 means never.
     pub fn arm_limit(&mut self, limit: usize) {
         self.limit = limit;
     }

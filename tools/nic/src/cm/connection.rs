@@ -1,8 +1,8 @@
-//! One connection: its states, and what each message of the peer does in them (specification, volume 1, 12.9;
-//! the figures with the active and the passive side).
+//! One connection: its phases, and what each message of the peer's does in them (specification, volume 1, 12.9; the figures with
+//! the active and the passive side).
 //!
-//! It answers: REP with RTU (that is left to the program's library), DREQ with DREP, a repeated REQ with MRA or REP, a
-//! repeated REP with RTU.
+//! It answers a REP with an RTU (which is left to the program's library), a DREQ with a DREP, a repeated REQ with an MRA or a
+//! REP, and a repeated REP with an RTU.
 
 use super::message::{Mad, Space};
 use super::{CmEffect, Event, EventKind, Param};
@@ -17,40 +17,41 @@ use roce::field::Field;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// What a side waits for an answer, 4.096 µs × 2^20, and how often it asks: the numbers that Linux puts in a REQ.
+/// How long a side waits for an answer, 4.096 µs × 2^20, and how often it asks. Linux puts the same numbers into a REQ.
 pub(super) const RESPONSE_TIMEOUT: u8 = 20;
 pub(super) const MAX_RETRIES: u32 = 15;
-/// How long an MRA asks the peer to wait for a program that is slow, 4.096 µs × 2^24: Linux asks for as much.
+/// How long an MRA asks the peer to wait for a program that's slow: 4.096 µs × 2^24, as with Linux.
 const MRA_TIMEOUT: u8 = 24;
-/// How long ids and queue pair numbers stay out of use after the end: packets of the old connection may be on their way.
+/// How long ids and queue pair numbers stay out of use after the end, since packets of the old connection may still be on their
+/// way.
 const TIME_WAIT: Duration = Duration::from_millis(2_200);
 
-/// Where a connection stands; the specification's names.
+/// How far a connection has come, in the specification's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Nothing has been said, or all is over.
+    /// Nothing has been said yet, or everything is over.
     Idle,
-    /// Active side: asked.
+    /// Active side: we've asked.
     ReqSent,
-    /// Active side: the peer has agreed; the program has to say RTU.
+    /// Active side: the peer has agreed, and our program has to say RTU.
     RepReceived,
-    /// Passive side: asked by the peer; the program has to accept or reject.
+    /// Passive side: the peer has asked, and our program has to accept or reject.
     ReqReceived,
-    /// Passive side: agreed, and waiting for RTU.
+    /// Passive side: we've agreed, and wait for the RTU.
     RepSent,
     /// Both know that both are ready.
     Established,
     /// We have said goodbye.
     DreqSent,
-    /// The peer has; the program has to answer.
+    /// The peer has said goodbye, and our program has to answer.
     DreqReceived,
-    /// Over; the numbers rest.
+    /// It's over, and its numbers rest.
     TimeWait,
-    /// Client of datagrams: asked for the queue pair.
+    /// Client of datagrams: we've asked for the queue pair.
     SidrReqSent,
-    /// Server of datagrams: asked by the peer; the program has to accept or reject.
+    /// Server of datagrams: the peer has asked, and our program has to accept or reject.
     SidrReqReceived,
-    /// The queue pair is known. That is all: datagrams need no connection.
+    /// The queue pair is known. There's nothing more to do, because datagrams need no connection.
     SidrAnswered,
 }
 
@@ -65,13 +66,13 @@ struct Question {
 /// A connection, as one side sees it.
 #[derive(Debug)]
 pub struct Connection {
-    /// The program's id; None after it was destroyed.
+    /// The program's id, or None after it was destroyed.
     pub owner: Option<u64>,
     pub phase: Phase,
     pub peer: IpAddr,
-    /// Where the peer listens, if it is asked for a connection.
+    /// The port space in which the peer listens, if it's asked for a connection.
     pub space: Space,
-    /// The client's port, at the server.
+    /// At the server, the client's port.
     pub peer_port: u16,
     /// Our number for it (LocalCommID).
     pub local: u32,
@@ -79,12 +80,13 @@ pub struct Connection {
     pub remote: u32,
     pub(super) transaction_id: u64,
     pub qpn: u32,
-    /// What our queue pair is to be told of the peer's, as far as the messages have said it.
+    /// What our queue pair needs to know about the peer's, as far as the messages have said it.
     pub attributes: Attributes,
     pub param: Param,
-    /// READs and atomics that the peer wants to have under way: without any it gets no right to them, whatever we accept.
+    /// How many READs and atomics the peer wants to have under way. If it wants none, it gets no right to them, whatever we
+    /// accept.
     pub(super) peer_reads: u8,
-    /// What answers a SIDR_REQ, as far as it is known.
+    /// What answers a SIDR_REQ, as far as that's known.
     pub(super) answer: Option<Mad>,
     question: Option<Question>,
     rest_until: Option<Time>,
@@ -117,13 +119,13 @@ impl Connection {
         }
     }
 
-    /// Whether it is being made, or stands: only then is anything to be known of it.
+    /// Whether it's being made, or is up. Only then is there anything to know about it.
     pub fn is_alive(&self) -> bool {
         use Phase::*;
         matches!(self.phase, ReqSent | RepReceived | ReqReceived | RepSent | Established)
     }
 
-    /// What both sides have agreed on, as far as they have, for the queue pair.
+    /// What both sides have agreed on so far, for the queue pair.
     pub fn attributes(&self) -> Attributes {
         let reads = if self.peer_reads > 0 { Access::REMOTE_READ.0 | Access::REMOTE_ATOMIC.0 } else { 0 };
         Attributes {
@@ -139,7 +141,7 @@ impl Connection {
         self.question.as_ref().map(|question| question.again_at).into_iter().chain(self.rest_until).min()
     }
 
-    /// Sends a message, and again until [`Connection::enter`].
+    /// Sends a message, and repeats it until [`Connection::enter`].
     pub(super) fn ask(&mut self, phase: Phase, mad: Mad, now: Time, out: &mut Vec<CmEffect>) {
         self.enter(phase, now);
         out.push(CmEffect::Send(self.peer, mad.clone()));
@@ -180,14 +182,14 @@ impl Connection {
                     question.again_at = now + Duration::from_nanos(4096 << (mad.get(&mra::SERVICE_TIMEOUT) & 0x1f));
                 }
             }
-            // It does not wait for us any more. The program has not answered yet, so it hears of that when it does.
+            // The peer doesn't wait for us any more. Our program hasn't answered yet, so it hears of that when it does.
             (Kind::ConnectReject, Phase::ReqReceived) => self.enter(Phase::Idle, now),
             (Kind::ConnectReject, Phase::ReqSent | Phase::RepSent | Phase::RepReceived | Phase::Established) => {
                 let is_made = self.phase == Phase::Established;
                 self.enter(if is_made { Phase::TimeWait } else { Phase::Idle }, now);
                 self.report(EventKind::Rejected, mad.get(&rej::REASON) as i32, mad.private_data(), out);
             }
-            // Our REP, or the program, is on its way.
+            // Our REP is on its way, or our program hasn't decided yet.
             (Kind::ConnectRequest, Phase::RepSent) => {
                 if let Some(question) = &self.question {
                     self.tell(question.mad.clone(), out);
@@ -201,8 +203,8 @@ impl Connection {
                 self.transaction_id = mad.transaction_id();
                 self.turn(Phase::DreqReceived, EventKind::Disconnected, now, out);
             }
-            // Both have said goodbye at once, and each answers the other; or our DREP was lost. The peer asks again after our
-            // rest, too: whoever says goodbye is answered.
+            // Either both have said goodbye at once and each answers the other, or our DREP was lost. The peer may ask again even
+            // after our rest is over, because whoever says goodbye gets an answer.
             (Kind::DisconnectRequest, Phase::DreqSent | Phase::TimeWait | Phase::Idle) => {
                 self.transaction_id = mad.transaction_id();
                 self.tell(self.message(Kind::DisconnectReply), out);
@@ -225,7 +227,7 @@ impl Connection {
         }
     }
 
-    /// What is due: a question to be asked again, or given up; the end of the rest.
+    /// Handles what's due: a question that must be asked again or given up, or the end of the rest.
     pub(super) fn tick(&mut self, now: Time, out: &mut Vec<CmEffect>) {
         if self.rest_until.is_some_and(|time| time <= now) {
             self.turn(Phase::Idle, EventKind::TimewaitExit, now, out);
@@ -251,20 +253,21 @@ impl Connection {
         ));
         let (next, told) = match phase {
             Phase::DreqSent => (Phase::TimeWait, EventKind::Disconnected),
-            // REQ, REP or SIDR_REQ.
+            // The question was a REQ, a REP or a SIDR_REQ.
             _ => (Phase::Idle, EventKind::Unreachable),
         };
         self.enter(next, now);
         self.report(told, -i32::from(Errno::ETIMEDOUT), &[], out);
     }
 
-    /// What a REQ or a REP says of the peer. What it wants to serve is what we may ask for, and the other way round.
+    /// Learns what a REQ or a REP says about the peer. How many READs it's willing to serve is how many we may ask for, and the
+    /// other way round.
     pub(super) fn learn(&mut self, mad: &Mad) {
         let is_reply = mad.kind() == Kind::ConnectReply;
         let get = |in_req: &Field, in_rep: &Field| mad.get(if is_reply { in_rep } else { in_req });
         self.remote = mad.get(&LOCAL_ID) as u32;
         if !is_reply {
-            // Answers go in the class in which they are asked for.
+            // Answers have the same traffic class as the questions.
             self.attributes.class = mad.get(&req::PRIMARY_TRAFFIC_CLASS) as u8;
         }
         self.attributes.dest_qp = get(&req::LOCAL_QPN, &rep::LOCAL_QPN) as u32;
@@ -275,7 +278,7 @@ impl Connection {
         self.param.initiator_depth = get(&req::RESPONDER_RESOURCES, &rep::RESPONDER_RESOURCES) as u8;
     }
 
-    /// Goes on to a phase, and tells the program so.
+    /// Goes to a phase, and tells the program.
     pub(super) fn turn(&mut self, phase: Phase, kind: EventKind, now: Time, out: &mut Vec<CmEffect>) {
         self.enter(phase, now);
         self.report(kind, 0, &[], out);
@@ -287,7 +290,7 @@ impl Connection {
         }
     }
 
-    /// An event for an id, with what is known of the connection.
+    /// An event for an id, with what's known about the connection.
     pub(super) fn event(&self, owner: u64, kind: EventKind, status: i32, private: &[u8]) -> Event {
         let (param, private, Attributes { dest_qp, qkey, .. }) = (self.param, private.to_vec(), self.attributes);
         Event { owner, kind, status, private, param, peer_qpn: dest_qp, qkey, connection: self.local }

@@ -1,4 +1,4 @@
-//! The passive side: who listens where, and what a REQ of a peer begins (specification, volume 1, 12.9.8).
+//! The passive side: who listens where, and what a peer's REQ begins (specification, volume 1, 12.9.8).
 
 use super::connection::{Connection, Phase};
 use super::message::{Mad, Space};
@@ -9,11 +9,11 @@ use crate::time::Time;
 use roce::cm::{rej, req, Kind, LOCAL_ID};
 use std::net::IpAddr;
 
-/// Reason of a REJ (12.6.7.2): nobody listens there.
+/// A reason for a REJ (12.6.7.2): nobody listens there.
 const INVALID_SERVICE_ID: u64 = 8;
-/// Another: the peer seems to have forgotten a connection of the same queue pair.
+/// Another reason: the peer seems to have forgotten a connection of the same queue pair.
 const STALE_CONNECTION: u64 = 10;
-/// The longest backlog that Linux allows, if nobody has changed it (net.rdma_ucm.max_backlog).
+/// The longest backlog that Linux allows unless somebody changes it (net.rdma_ucm.max_backlog).
 const MAX_BACKLOG: usize = 1024;
 
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// Who gets one more REQ; None if as many as may wait for the program.
+    /// Who gets one more REQ, or None if too many already wait for the program.
     pub(super) fn admit(&mut self, out: &mut Vec<CmEffect>) -> Option<u64> {
         let Some(room) = self.room.checked_sub(1) else {
             out.push(CmEffect::Say(Fact::new("cm_backlog")));
@@ -36,10 +36,11 @@ impl Listener {
 }
 
 impl Cm {
-    /// Takes REQs, or SIDR_REQs, for a port, of which so many may wait for the program; 0 is as many as possible.
+    /// Listens for REQs or SIDR_REQs on a port. `backlog` is how many of them may wait for the program, and 0 is as many as
+    /// possible.
     ///
     /// # Errors
-    /// `EADDRINUSE`: another id does.
+    /// `EADDRINUSE`: another id listens there.
     pub fn listen(&mut self, space: Space, port: u16, owner: u64, backlog: usize) -> Result<(), Errno> {
         if self.is_taken(space, port) {
             return Err(Errno::EADDRINUSE);
@@ -49,7 +50,7 @@ impl Cm {
         Ok(())
     }
 
-    /// The program has fetched a ConnectRequest of this listener: another REQ may wait.
+    /// The program has fetched a ConnectRequest of this listener, so one more REQ may wait.
     pub fn fetched(&mut self, owner: u64) {
         if let Some(listener) = self.listeners.values_mut().find(|listener| listener.owner == owner) {
             listener.room += 1;

@@ -1,7 +1,7 @@
-//! The connection manager's messages: management datagrams of 256 bytes, carried by UD SENDs between the QPs 1
-//! (specification, volume 1, 12.6 and 13.4; the header inside a REQ's private data: annex A11.6).
+//! The connection manager's messages, which are management datagrams of 256 bytes, carried by UD SENDs between the QPs 1 of two
+//! machines (specification, volume 1, 12.6 and 13.4; the header inside a REQ's private data: annex A11.6).
 //!
-//! Where each field lies is `roce`'s tables.
+//! `roce` has the tables of where each field lies.
 
 use crate::packet::{code, put, Deth, Packet};
 use crate::psn::Psn;
@@ -9,25 +9,25 @@ use roce::cm::{ip_cm, mad, req, sidr_req, Kind, Message, LOCAL_ID, MESSAGE_LENGT
 use roce::field::{Field, Header};
 use std::net::IpAddr;
 
-/// The key of QP 1, which every datagram to it carries (3.5.3).
+/// The key of QP 1. Every datagram to it carries this key (3.5.3).
 pub const QKEY: u32 = 0x8001_0000;
 pub const QP1: u32 = 1;
 const MAD_LENGTH: usize = mad::HEADER.length + MESSAGE_LENGTH;
-/// Space for private data behind the RDMA-CM header in a REQ, and in a SIDR_REQ.
+/// The space for private data after the RDMA-CM header, in a REQ and in a SIDR_REQ.
 pub const REQ_PRIVATE: usize = 56;
 pub const SIDR_REQ_PRIVATE: usize = 180;
-/// In a REP and a REJ there is no such header.
+/// The same in a REP and in a REJ, which have no such header.
 pub const REP_PRIVATE: usize = 196;
 pub const REJ_PRIVATE: usize = 148;
 pub const SIDR_REP_PRIVATE: usize = 136;
 
-/// A port space: programs that want connections and those that want datagrams have ports of their own. Its number stands before
-/// the port in the ID of a service (A11.2).
+/// A port space. Programs that want connections and programs that want datagrams have separate ports. In the ID of a service, the
+/// number of the space precedes the port (A11.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Space {
     Tcp = 0x0106,
     Udp = 0x0111,
-    /// For those who name the transport themselves.
+    /// For programs that name the transport themselves.
     Ib = 0x013f,
 }
 
@@ -46,7 +46,7 @@ pub struct Mad {
 }
 
 impl Mad {
-    /// A message of a kind, everything else zero. Its answer will repeat the transaction id.
+    /// A message of this kind, with everything else zero. Its answer will repeat the transaction id.
     pub fn new(kind: Kind, transaction_id: u64) -> Mad {
         let mut bytes = vec![0; MAD_LENGTH];
         // Base version 1, communication management, class version 2, method Send.
@@ -57,12 +57,12 @@ impl Mad {
         Mad { kind, bytes }
     }
 
-    /// A message that begins with the ids of both sides, as all but a REQ and those of SIDR do.
+    /// A message that begins with the ids of both sides, as all do except a REQ and those of SIDR.
     pub fn between(kind: Kind, transaction_id: u64, local: u32, remote: u32) -> Mad {
         Mad::new(kind, transaction_id).with(&LOCAL_ID, local.into()).with(&REMOTE_ID, remote.into())
     }
 
-    /// Reads the payload of a datagram to QP 1. None if it is no message of a connection.
+    /// Reads the payload of a datagram for QP 1. None if it isn't a message about a connection.
     pub fn read(payload: &[u8]) -> Option<Mad> {
         let message = Message::read(payload).filter(|message| message.body.len() == MESSAGE_LENGTH)?;
         message.kind.header()?;
@@ -78,7 +78,7 @@ impl Mad {
         mad::TRANSACTION_ID.read(&self.bytes).unwrap_or_default()
     }
 
-    /// Sets a number, which is one of this kind's fields.
+    /// Sets a number in one of this kind's fields.
     #[must_use]
     pub fn with(mut self, field: &Field, value: u64) -> Mad {
         debug_assert!(self.has(field), "{:?} has no field {}", self.kind, field.name);
@@ -86,13 +86,13 @@ impl Mad {
         self
     }
 
-    /// Sets an address; one of IPv4 as it stands in a GID, mapped to IPv6.
+    /// Sets an address. An IPv4 address is mapped to IPv6, as in a GID.
     #[must_use]
     pub fn with_gid(self, field: &Field, address: IpAddr) -> Mad {
         self.with_bytes(field, &gid(address))
     }
 
-    /// Sets the first bytes of a field that is no number.
+    /// Sets the first bytes of a field that isn't a number.
     #[must_use]
     pub fn with_bytes(mut self, field: &Field, bytes: &[u8]) -> Mad {
         debug_assert!(self.has(field) && field.bits >= 8 * bytes.len(), "{:?}: {}", self.kind, field.name);
@@ -100,7 +100,7 @@ impl Mad {
         self
     }
 
-    /// Sets the private data; what is too long is cut.
+    /// Sets the private data, and cuts off what's too long.
     #[must_use]
     pub fn with_private(mut self, data: &[u8]) -> Mad {
         let start = self.private_start();
@@ -109,12 +109,13 @@ impl Mad {
         self
     }
 
-    /// Puts the RDMA-CM header at the start of the private data of a REQ or SIDR_REQ: IP addresses, and the client's port.
+    /// Puts the RDMA-CM header at the start of the private data of a REQ or SIDR_REQ. It holds IP addresses and the client's
+    /// port.
     #[must_use]
     pub fn with_addresses(mut self, from: IpAddr, port: u16, to: IpAddr) -> Mad {
         let version = if from.is_ipv4() { 0x40 } else { 0x60 };
         let octets = |address| match address {
-            // The last four of sixteen bytes, the others zero: not the GID's form.
+            // The last four of sixteen bytes, with zeroes before them, which isn't the form of a GID.
             IpAddr::V4(address) => address.to_ipv6_compatible().octets(),
             IpAddr::V6(address) => address.octets(),
         };
@@ -124,7 +125,7 @@ impl Mad {
         self
     }
 
-    /// A number, which is one of this kind's fields.
+    /// Gets a number from one of this kind's fields.
     pub fn get(&self, field: &Field) -> u64 {
         debug_assert!(self.has(field), "{:?} has no field {}", self.kind, field.name);
         field.read(&self.bytes[mad::HEADER.length..]).unwrap_or_default()
@@ -134,7 +135,8 @@ impl Mad {
         self.header().fields.iter().any(|other| (other.name, other.bit) == (field.name, field.bit))
     }
 
-    /// The private data, without a REQ's RDMA-CM header. How many bytes of it were sent, nobody tells: the rest is zeroes.
+    /// The private data, without a REQ's RDMA-CM header. A message doesn't say how many bytes of it were sent; the rest is
+    /// zeroes.
     pub fn private_data(&self) -> &[u8] {
         &self.bytes[self.private_start()..]
     }
@@ -144,7 +146,7 @@ impl Mad {
         u16::from_be_bytes([header[2], header[3]])
     }
 
-    /// The port that a REQ or SIDR_REQ asks for; None if it wants another service.
+    /// The port that a REQ or SIDR_REQ asks for, or None if it wants another service.
     pub fn port(&self) -> Option<(Space, u16)> {
         let (space, field) = match self.kind {
             Kind::ServiceRequest => (Space::Udp, &sidr_req::SERVICE_ID),
@@ -157,7 +159,7 @@ impl Mad {
 
     pub fn packet(&self, psn: Psn) -> Packet {
         let (payload, deth) = (self.bytes.clone(), Deth { qkey: QKEY, src_qp: QP1 });
-        // AckReq says nothing in a datagram; the kernel sets it, so do we.
+        // AckReq means nothing in a datagram. The kernel sets it, and so do we.
         let opcode = code::UD_SEND_ONLY;
         Packet { opcode, dest_qp: QP1, deth, psn, ack_request: true, payload, ..Packet::default() }
     }
@@ -170,7 +172,7 @@ impl Mad {
         mad::HEADER.length + self.header().fields.last().map_or(MESSAGE_LENGTH, |field| field.span().0)
     }
 
-    /// Where the program's private data begins: in a REQ or SIDR_REQ behind the RDMA-CM header.
+    /// Where the program's private data begins. In a REQ or SIDR_REQ that's after the RDMA-CM header.
     fn private_start(&self) -> usize {
         let before = if self.kind.begins() { ip_cm::HEADER.length } else { 0 };
         self.all_private_start() + before

@@ -1,9 +1,9 @@
 //! The connection manager: who listens where, which connections there are, and the messages on QP 1 between them
 //! (specification, volume 1, chapter 12; IP addressing: annex A11).
 //!
-//! A connection is a queue pair on each side and what both have agreed on. Three messages make it (REQ, REP, RTU), two end
-//! it (DREQ, DREP), one refuses it (REJ). For datagrams there is none: two messages (SIDR_REQ, SIDR_REP) tell whom to send them
-//! to. As the rest of the core this does no input or output.
+//! A connection is a queue pair on each side and what both have agreed on. Three messages make it (REQ, REP, RTU), two end it
+//! (DREQ, DREP), and one refuses it (REJ). Datagrams need no connection; two messages (SIDR_REQ, SIDR_REP) find out which queue
+//! pair to send them to. Like the rest of the core, this does no input or output.
 
 mod connection;
 mod listen;
@@ -24,26 +24,26 @@ use roce::cm::{dreq, rej, rep, req, Kind, LOCAL_ID, REMOTE_ID};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Reasons of a REJ (12.6.7.2): whoever has asked does not wait any longer.
+/// A reason for a REJ (12.6.7.2): whoever asked doesn't wait any longer.
 const TIMEOUT: u64 = 4;
-/// The program at the other end has said no.
+/// Another reason: the program at the other end has said no.
 const CONSUMER_REJECT: u64 = 28;
 /// How long a requester waits for an ACK, unless the program says otherwise: 4.096 µs × 2^19, or 2.1 s.
 const ACK_TIMEOUT: u8 = 19;
-/// What Linux says that an answer of the peer's may take.
+/// How long an answer may take, according to Linux.
 const TARGET_ACK_DELAY: u64 = 15;
 
 /// What both sides agree on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Param {
-    /// READs and atomics of the peer that we serve at once.
+    /// How many READs and atomics of the peer's we serve at a time.
     pub responder_resources: u8,
     pub initiator_depth: u8,
     pub retries: u8,
     pub rnr_retries: u8,
 }
 
-/// What happened: the numbers of `rdma_cm_event_type`.
+/// What happened, with the numbers of `rdma_cm_event_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     AddrResolved = 0,
@@ -59,10 +59,10 @@ pub enum EventKind {
     TimewaitExit = 15,
 }
 
-/// Something that a program has to be told.
+/// Something that a program must be told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The id that it is about; for a ConnectRequest the one that listens.
+    /// The id that it's about. For a ConnectRequest that's the one that listens.
     pub owner: u64,
     pub kind: EventKind,
     /// 0, a reject reason, the status of a SIDR_REP, or a negative errno.
@@ -76,14 +76,14 @@ pub struct Event {
 }
 
 impl Event {
-    /// One that no message of a peer has caused.
+    /// An event that no peer's message has caused.
     pub fn plain(owner: u64, kind: EventKind, status: i32) -> Event {
         let (private, param, peer_qpn, qkey, connection) = (Vec::new(), Param::default(), 0, 0, 0);
         Event { owner, kind, status, private, param, peer_qpn, qkey, connection }
     }
 }
 
-/// Something to be done for the connection manager.
+/// Something that the connection manager wants done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CmEffect {
     Send(IpAddr, Mad),
@@ -104,8 +104,8 @@ impl Cm {
         Cm { address, connections: BTreeMap::new(), listeners: BTreeMap::new() }
     }
 
-    /// This device's number in messages (its "CA GUID"). Of the address, so that no two devices have the same: a REQ with a
-    /// pair of GUID and queue pair that is still in use would be refused as stale.
+    /// This device's number in messages (its "CA GUID"). It's made from the address so that no two devices have the same.
+    /// Otherwise a REQ whose pair of GUID and queue pair is still in use would be refused as stale.
     pub fn guid(address: IpAddr) -> u64 {
         match address {
             IpAddr::V4(address) => 0x0200_00ff_0000_0000 | u64::from(u32::from(address)),
@@ -113,7 +113,7 @@ impl Cm {
         }
     }
 
-    /// A new connection in Idle, with numbers that were drawn by lot: half of the 64 bits each for id and PSN.
+    /// Makes a connection in Idle. Its id and its first PSN come from `random`, half of the 64 bits each.
     pub fn open(&mut self, owner: Option<u64>, peer: IpAddr, random: u64) -> u32 {
         let mut local = (random >> 32) as u32;
         while local == 0 || self.connections.contains_key(&local) {
@@ -129,12 +129,12 @@ impl Cm {
         self.connections.get_mut(&local)
     }
 
-    /// How many connections there are, those at rest among them.
+    /// How many connections there are, including those at rest.
     pub fn count(&self) -> usize {
         self.connections.len()
     }
 
-    /// Sends a REQ: to a port, from a port.
+    /// Sends a REQ to a port, from a port.
     pub fn connect(&mut self, local: u32, to: u16, from: u16, private: &[u8], now: Time, out: &mut Vec<CmEffect>) {
         let address = self.address;
         let Some(connection) = self.connections.get_mut(&local) else { return };
@@ -153,11 +153,11 @@ impl Cm {
             .with(&req::LOCAL_CM_TIMEOUT, timeout)
             .with(&req::RETRY_COUNT, u64::from(retries & 7))
             .with(&req::P_KEY, 0xffff)
-            // As a code: 1 is 256 bytes.
+            // The MTU as a code, where 1 is 256 bytes.
             .with(&req::PATH_MTU, (connection.attributes.mtu >> 7).trailing_zeros().into())
             .with(&req::RNR_RETRY, u64::from(rnr_retries & 7))
             .with(&req::MAX_CM_RETRIES, connection::MAX_RETRIES.into())
-            // No LIDs on Ethernet: the reserved "permissive" one.
+            // Ethernet has no LIDs, so this is the reserved "permissive" one.
             .with(&req::PRIMARY_LOCAL_LID, 0xffff)
             .with(&req::PRIMARY_REMOTE_LID, 0xffff)
             .with_gid(&req::PRIMARY_LOCAL_GID, address)
@@ -170,7 +170,7 @@ impl Cm {
         connection.ask(Phase::ReqSent, mad, now, out);
     }
 
-    /// The connection with this number, if it is where the program's call finds it.
+    /// The connection with this number, if it's in the phase in which the program's call makes sense.
     pub fn expect(&mut self, local: u32, phase: Phase) -> Result<&mut Connection, Errno> {
         self.connections.get_mut(&local).filter(|connection| connection.phase == phase).ok_or(Errno::EINVAL)
     }
@@ -178,7 +178,7 @@ impl Cm {
     /// Sends a REP, or a SIDR_REP.
     ///
     /// # Errors
-    /// `EINVAL`: no REQ waits for it, or the peer has gone since.
+    /// `EINVAL`: no REQ is waiting for this, or the peer has gone since.
     pub fn accept(&mut self, local: u32, private: &[u8], now: Time, out: &mut Vec<CmEffect>) -> Result<(), Errno> {
         let guid = Cm::guid(self.address);
         if let Ok(connection) = self.expect(local, Phase::SidrReqReceived) {
@@ -212,19 +212,20 @@ impl Cm {
         Ok(())
     }
 
-    /// The queue pair has heard from the peer's before the RTU has come: so the connection stands.
+    /// The queue pair has heard from the peer's before the RTU came, so the connection is up.
     ///
     /// # Errors
-    /// `EINVAL`: no RTU is awaited.
+    /// `EINVAL`: we aren't waiting for an RTU.
     pub fn establish(&mut self, local: u32, now: Time, out: &mut Vec<CmEffect>) -> Result<(), Errno> {
         self.expect(local, Phase::RepSent)?.turn(Phase::Established, EventKind::Established, now, out);
         Ok(())
     }
 
-    /// Sends a REJ: the program has said no, to a REQ or to a REP, or takes back its own REP; or to a SIDR_REQ, with a SIDR_REP.
+    /// Sends a REJ because the program has said no to a REQ or a REP, or takes back its own REP. The answer to a SIDR_REQ is a
+    /// SIDR_REP.
     ///
     /// # Errors
-    /// `EINVAL`: there is nothing to say no to.
+    /// `EINVAL`: there's nothing to say no to.
     pub fn reject(&mut self, local: u32, private: &[u8], now: Time, out: &mut Vec<CmEffect>) -> Result<(), Errno> {
         use Phase::{RepReceived, RepSent, ReqReceived, SidrReqReceived};
         let is_asked = |connection: &&Connection| {
@@ -235,7 +236,7 @@ impl Cm {
         Ok(())
     }
 
-    /// Ends with a REJ what was not connected yet.
+    /// Ends something that isn't connected yet, with a REJ.
     fn turn_away(&mut self, local: u32, private: &[u8], now: Time, out: &mut Vec<CmEffect>) {
         let Some(mut connection) = self.connections.remove(&local) else { return };
         let (reason, what) = match connection.phase {
@@ -248,14 +249,14 @@ impl Cm {
         let mut mad =
             connection.message(Kind::ConnectReject).with(&rej::REASON, reason).with(&rej::MESSAGE_REJECTED, what);
         if reason == TIMEOUT {
-            // We have no number of the peer's: our own is good only together with our device's.
+            // The peer hasn't given us a number, and ours means something to it only together with our device's.
             let guid = Cm::guid(self.address).to_be_bytes();
             mad = mad.with(&rej::REJECT_INFO_LENGTH, guid.len() as u64).with_bytes(&rej::INFO, &guid);
         }
         connection.tell(mad.with_private(private), out);
     }
 
-    /// Sends a DREQ, or answers the peer's, if there is something to end.
+    /// Sends a DREQ or answers the peer's, if there's something to end.
     pub fn disconnect(&mut self, local: u32, now: Time, out: &mut Vec<CmEffect>) {
         let Some(connection) = self.connections.get_mut(&local) else { return };
         match connection.phase {
@@ -274,7 +275,7 @@ impl Cm {
         }
     }
 
-    /// The program destroys the id: a connection is ended as its state demands, and goes on alone until that is done.
+    /// The program destroys the id. The connection is ended as its phase demands, and goes on by itself until that's done.
     pub fn close(&mut self, owner: u64, local: u32, now: Time, out: &mut Vec<CmEffect>) {
         self.listeners.retain(|_, listener| listener.owner != owner);
         let Some(connection) = self.connections.get_mut(&local) else { return };
@@ -308,7 +309,7 @@ impl Cm {
         });
         match known {
             Some(connection) => connection.receive(&mad, now, out),
-            // Whoever says goodbye to somebody who has forgotten him shall not wait.
+            // A goodbye gets an answer even if we've forgotten the connection, so that the peer doesn't wait.
             None if mad.kind() == Kind::DisconnectRequest => {
                 let answer = Mad::between(Kind::DisconnectReply, mad.transaction_id(), local, remote);
                 out.push(CmEffect::Send(from, answer));
@@ -322,7 +323,7 @@ impl Cm {
         self.connections.retain(|_, connection| connection.owner.is_some() || connection.phase != Phase::Idle);
     }
 
-    /// When [`Cm::tick`] has to be called again at the latest.
+    /// When [`Cm::tick`] must be called again, at the latest.
     pub fn deadline(&self) -> Option<Time> {
         self.connections.values().filter_map(Connection::deadline).min()
     }

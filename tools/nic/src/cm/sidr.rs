@@ -1,5 +1,5 @@
-//! How a program that wants to send datagrams learns to which queue pair, and with which key: service ID resolution
-//! (specification, volume 1, chapter 12, tables 119 and 120). One question, SIDR_REQ, and one answer, SIDR_REP.
+//! Service ID resolution: how a program that wants to send datagrams learns which queue pair to send them to, and with which key
+//! (specification, volume 1, chapter 12, tables 119 and 120). There's one question, SIDR_REQ, and one answer, SIDR_REP.
 
 use super::connection::{Connection, Phase};
 use super::message::{Mad, Space};
@@ -9,17 +9,17 @@ use crate::time::Time;
 use roce::cm::{sidr_rep, sidr_req, Kind};
 use std::net::IpAddr;
 
-/// The key that Linux gives to all queue pairs of `RDMA_PS_UDP`: `RDMA_UDP_QKEY`.
+/// The key that Linux gives to all queue pairs of `RDMA_PS_UDP`, `RDMA_UDP_QKEY`.
 pub const UDP_QKEY: u32 = 0x0123_4567;
-/// How a SIDR_REP answers (table 120): here is the queue pair.
+/// A SIDR_REP's answer (table 120): here's the queue pair.
 pub(super) const VALID: u64 = 0;
-/// Nobody listens there.
+/// Another answer: nobody listens there.
 const UNSUPPORTED: u64 = 1;
-/// The program has said no.
+/// Another answer: the program has said no.
 pub(super) const REJECTED: u64 = 2;
 
 impl Cm {
-    /// Sends a SIDR_REQ: to a port, from a port. The answer is the event Established, with queue pair and key; or Unreachable.
+    /// Sends a SIDR_REQ to a port, from a port. The answer is the event Established, with queue pair and key, or Unreachable.
     pub fn resolve(&mut self, local: u32, to: u16, from: u16, private: &[u8], now: Time, out: &mut Vec<CmEffect>) {
         let address = self.address;
         let Some(connection) = self.connections.get_mut(&local) else { return };
@@ -37,7 +37,7 @@ impl Cm {
         let remote = mad.get(&sidr_req::REQUEST_ID);
         let same = |c: &&Connection| c.peer == from && u64::from(c.remote) == remote && c.answer.is_some();
         if let Some(connection) = self.connections.values().find(same) {
-            // If the program has answered, that was lost.
+            // If our program has answered already, that answer was lost.
             let answer = connection.answer.clone().filter(|_| connection.phase == Phase::SidrAnswered);
             return out.extend(answer.map(|answer| CmEffect::Send(from, answer)));
         }
@@ -77,7 +77,7 @@ impl Cm {
 }
 
 impl Connection {
-    /// Sends the program's answer to a SIDR_REQ. It is kept, for it may be lost.
+    /// Sends the program's answer to a SIDR_REQ, and keeps it, because it may be lost.
     pub(super) fn answer_question(&mut self, status: u64, private: &[u8], now: Time, out: &mut Vec<CmEffect>) {
         let Some(mut answer) = self.answer.take() else { return };
         answer = answer.with(&sidr_rep::STATUS, status).with_private(private);

@@ -1,4 +1,4 @@
-//! Congestion: what a NIC does so that the queues of switches stay short. Without a [`Link`] it does none of it.
+//! Congestion: what a NIC does to keep the queues in switches short. Without a [`Link`] it does none of this.
 //!
 //! | | |
 //! |---|---|
@@ -7,9 +7,9 @@
 //! | [`pace`] | when the next packet may go out |
 //! | [`pause`] | the switch says: nothing of this priority for a while |
 //!
-//! The first three are DCQCN: Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015. Its names for them
-//! are notification point (NP) and reaction point (RP). The third party, the switch that marks (the congestion point, CP), is no
-//! part of a NIC. A NIC of today does all of it in hardware; what it is told by its owner is in [`parameters`].
+//! The first three are DCQCN: Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015. There they're
+//! called the notification point (NP) and the reaction point (RP). The third party, the switch that marks (the congestion point,
+//! CP), isn't part of a NIC. Today's NICs do all of it in hardware, and [`parameters`] holds what their owners can set.
 
 pub mod notification;
 pub mod pace;
@@ -21,7 +21,8 @@ pub use parameters::Parameters;
 use pause::Pause;
 use std::time::Duration;
 
-/// The lower two bits of a traffic class (RFC 3168): what switches may do with a packet instead of dropping it, and have done.
+/// The lower two bits of a traffic class (RFC 3168). They say whether a switch may mark a packet instead of dropping it, and
+/// whether one has.
 pub mod ecn {
     pub const BITS: u8 = 3;
     /// ECT(0): its sender reacts to marks.
@@ -30,12 +31,12 @@ pub mod ecn {
     pub const EXPERIENCED: u8 = 3;
 }
 
-/// The link that a NIC sends on, and how it behaves there.
+/// The link that a NIC sends on, and how the NIC behaves there.
 #[derive(Clone, Debug)]
 pub struct Link {
     /// In bits per second.
     pub rate: u64,
-    /// None: no packet is marked for us, and nobody is told.
+    /// With None, no packet of ours may be marked, and we report no marks.
     pub dcqcn: Option<Parameters>,
     pub pause: Pause,
 }
@@ -46,7 +47,7 @@ impl Link {
     }
 }
 
-/// How long so many bytes take at a rate in bits per second; to the next nanosecond, for a link cannot be overtaken.
+/// How long this many bytes take at a rate in bits per second, rounded up to a nanosecond because nobody can overtake a link.
 pub(crate) fn time(bytes: u64, rate: u64) -> Duration {
     Duration::from_nanos((bytes * 8 * 1_000_000_000).div_ceil(rate.max(1)))
 }

@@ -1,24 +1,24 @@
 //! The notification point: a NIC that gets marked packets tells their sender (DCQCN, section 3.1; the packet: annex A17.9.3).
 //!
-//! Not for each mark, for that would be a packet back for each one that comes: the first mark is told at once, and then nothing for
-//! [`Parameters::interval`]. Each connection counts for itself.
+//! It doesn't do so for each mark, which would be a packet back for each one that comes. It reports the first mark at once and
+//! then stays silent for [`Parameters::interval`]. Each connection counts by itself.
 
 use super::Parameters;
 use crate::packet::{code, Packet};
 use crate::time::Time;
 
-/// The traffic class of CNPs: DSCP 48, and no ECN. Switches that give this class a queue of its own send them past all that waits on
-/// their way back. It is what Mellanox's NICs begin with (`CNP_DSCP_P1`, mlxconfig).
+/// The traffic class of CNPs: DSCP 48, and no ECN. Switches that give this class a queue of its own send CNPs past everything
+/// else that waits on their way back. It's the default of Mellanox's NICs (`CNP_DSCP_P1`, mlxconfig).
 const CLASS: u8 = 48 << 2;
 
 #[derive(Debug, Default)]
 pub struct Notification {
-    /// Until when nothing is told.
+    /// Until when we stay silent.
     silent_until: Option<Time>,
 }
 
 impl Notification {
-    /// A marked packet has come. Whether its sender is to be told.
+    /// A marked packet has come. Returns whether to tell its sender.
     pub fn marked(&mut self, parameters: &Parameters, now: Time) -> bool {
         let tells = self.silent_until.map_or(true, |until| until <= now);
         if tells {
@@ -28,7 +28,8 @@ impl Notification {
     }
 }
 
-/// A congestion notification packet for this queue pair of the sender. It has no number of its own: PSN 0, and no answer.
+/// A congestion notification packet for this queue pair of the sender's. It has PSN 0, because it has no place in any sequence
+/// and gets no answer.
 pub fn packet(dest_qp: u32) -> Packet {
     Packet { opcode: code::CNP, class: CLASS, slow_down: true, dest_qp, ..Packet::default() }
 }

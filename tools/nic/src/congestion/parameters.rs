@@ -2,30 +2,31 @@
 
 use std::time::Duration;
 
-/// What the two ends of DCQCN are told. The default is the paper's (sections 3 and 5.2, for links of 40 Gbit/s).
+/// The settings for the two ends of DCQCN. The defaults are the paper's (sections 3 and 5.2, for links of 40 Gbit/s).
 ///
-/// Mellanox's NICs begin with others (mlxconfig: `RPG_TIME_RESET` 300 µs, `RPG_BYTE_RESET` 32767, `RPG_AI_RATE` 5 Mbit/s,
-/// `RPG_HAI_RATE` 50 Mbit/s, `RPG_THRESHOLD` 1, `DCE_TCP_G` 1019/1024), which also shows how little these numbers are agreed on.
+/// Mellanox's NICs have other defaults (mlxconfig: `RPG_TIME_RESET` 300 µs, `RPG_BYTE_RESET` 32767, `RPG_AI_RATE` 5 Mbit/s,
+/// `RPG_HAI_RATE` 50 Mbit/s, `RPG_THRESHOLD` 1, `DCE_TCP_G` 1019/1024), which also shows how little agreement there is on these
+/// numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {
-    /// N: after a CNP the receiver is silent for so long.
+    /// N: how long the receiver stays silent after a CNP.
     pub interval: Duration,
     /// g: how much a single CNP, or its absence, counts for α.
     pub g: f64,
-    /// K: without a CNP for so long, α gets smaller.
+    /// K: after this time without a CNP, α gets smaller.
     pub alpha_timer: Duration,
-    /// T's period: the rate rises once in it.
+    /// T's period. The rate rises once in each.
     pub timer: Duration,
-    /// B: and each time that so many bytes were sent.
+    /// B: the rate also rises each time this many bytes were sent.
     pub bytes: u64,
-    /// F: so many rises only go back to the rate before; from then on it is looked for more.
+    /// F: this many rises only lead back to the earlier rate. After that, it looks for more.
     pub recoveries: u32,
-    /// R_AI, bit/s: how much more.
+    /// R_AI, bit/s: how much more it tries.
     pub additive: f64,
-    /// R_HAI, bit/s: how much more when timer and bytes both say that it has been quiet for long. The paper gives no number; ten
-    /// times R_AI is the proportion of Mellanox's.
+    /// R_HAI, bit/s: how much more it tries when timer and bytes both say that it's been quiet for long. The paper gives no
+    /// number; ten times R_AI is the proportion of Mellanox's.
     pub hyper: f64,
-    /// No rate is less, bit/s. As Mellanox's `RPG_MIN_RATE`.
+    /// The lowest rate, bit/s, like Mellanox's `RPG_MIN_RATE`.
     pub least: f64,
 }
 
@@ -45,16 +46,16 @@ impl Default for Parameters {
     }
 }
 
-/// How they are written, for people: each with its unit.
+/// How people write them, each with its unit.
 pub const GRAMMAR: &str =
     "g 1/256, interval 50 us, alpha 55 us, timer 55 us, bytes 10000 KB, recoveries 5, additive 40 Mbit/s, \
                            hyper 400 Mbit/s, least 1 Mbit/s";
 
 impl Parameters {
-    /// Reads the ones that are named; the others are the default.
+    /// Reads the ones that are named; the others keep their defaults.
     ///
     /// # Errors
-    /// A sentence that says which word is not understood, and what can stand there.
+    /// A sentence that says which word it doesn't understand, and what's possible there.
     pub fn parse(text: &str) -> Result<Parameters, String> {
         let mut parameters = Parameters::default();
         let mut words = text.split([' ', ',']).filter(|word| !word.is_empty());

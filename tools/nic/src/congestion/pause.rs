@@ -1,8 +1,9 @@
-//! Priority-based flow control, obeyed: a priority stands still when the switch at the other end of the link says so (IEEE
+//! Obeying priority-based flow control: a priority stops sending when the switch at the other end of the link says so (IEEE
 //! 802.1Q-2018, clause 36).
 //!
-//! A pause runs out by itself; a frame with zero quanta ends it at once. Which priority a packet has is a matter of agreement: here
-//! the upper three bits of its DSCP, as NICs and switches have it by default when they go by DSCP (`mlnx_qos --trust dscp`).
+//! A pause runs out by itself, and a frame with zero quanta ends it at once. Which priority a packet has is a matter of
+//! agreement. Here it's the upper three bits of the packet's DSCP, the default of NICs and switches that go by DSCP (`mlnx_qos
+//! --trust dscp`).
 
 use super::time;
 use crate::time::Time;
@@ -23,7 +24,7 @@ impl Pause {
         }
     }
 
-    /// Until when this priority stands still; None if it does not.
+    /// Until when this priority must not send, or None if it may.
     pub fn until(&self, priority: u8, now: Time) -> Option<Time> {
         self.until.get(usize::from(priority)).copied().flatten().filter(|until| *until > now)
     }

@@ -1,4 +1,4 @@
-//! The reaction point: the sender of marked packets slows down, and finds out again how fast it may be (DCQCN, section 3.1,
+//! The reaction point: the sender of marked packets slows down, and then finds out how fast it may go (DCQCN, section 3.1,
 //! equations 1 to 4 and figure 7).
 //!
 //! ```text
@@ -8,8 +8,8 @@
 //!              ╰─────╯         then: the target itself rises, by R_AI, and at last by R_HAI
 //! ```
 //!
-//! α says how bad it is: near 1 while CNPs keep coming, near 0 long after the last. Timers are looked at when the rate is asked
-//! for. That comes to the same as if they woke us, for between two packets a rate does nothing.
+//! α says how bad it is: near 1 while CNPs keep coming, near 0 long after the last. Timers are looked at when somebody asks for
+//! the rate, which comes to the same as being woken by them, since a rate does nothing between two packets.
 
 use super::Parameters;
 use crate::time::Time;
@@ -17,23 +17,23 @@ use std::time::Duration;
 
 #[derive(Clone, Debug)]
 pub struct Reaction {
-    /// R_C in bit/s: as fast as we send.
+    /// R_C in bit/s, the rate at which we send.
     current: f64,
-    /// R_T.
+    /// R_T, the rate that we're heading for.
     target: f64,
     alpha: f64,
-    /// When α is made less, and when the rate rises.
+    /// When α is reduced next, and when the rate rises next.
     alpha_due: Time,
     time_due: Time,
-    /// Sent since the counter of bytes was last full.
+    /// How many bytes were sent since their counter was last full.
     bytes: u64,
-    /// T and BC: how often the rate has risen since the last CNP, by the timer and by the counter of bytes.
+    /// T and BC: how often the rate has risen since the last CNP, because of the timer and because of the bytes.
     by_time: u32,
     by_bytes: u32,
 }
 
 impl Reaction {
-    /// Before the first CNP: the link's rate, in bit/s, and α = 1.
+    /// The state before the first CNP: the link's rate in bit/s, and α = 1.
     pub fn new(parameters: &Parameters, line: u64, now: Time) -> Reaction {
         let line = line as f64;
         let (alpha_due, time_due) = (now + parameters.alpha_timer, now + parameters.timer);
@@ -53,7 +53,7 @@ impl Reaction {
 
     /// The rate now, in bit/s.
     pub fn rate(&mut self, parameters: &Parameters, line: u64, now: Time) -> u64 {
-        // Equation 2: a time without CNPs.
+        // Equation 2: some time has passed without CNPs.
         let quiet = periods(&mut self.alpha_due, parameters.alpha_timer, now);
         self.alpha *= (1.0 - parameters.g).powi(quiet as i32);
         for _ in 0..periods(&mut self.time_due, parameters.timer, now) {
@@ -66,7 +66,7 @@ impl Reaction {
         self.current as u64
     }
 
-    /// So many bytes were sent.
+    /// This many bytes were sent.
     pub fn sent(&mut self, bytes: u64, parameters: &Parameters, line: u64) {
         self.bytes += bytes;
         if self.bytes >= parameters.bytes {
@@ -87,14 +87,14 @@ impl Reaction {
         };
         self.target = self.target.min(line as f64);
         self.current = (self.target + self.current) / 2.0;
-        // Half of the way, again and again, never arrives.
+        // Going half of the way again and again never arrives.
         if line as f64 - self.current < 1.0 {
             self.current = line as f64;
         }
     }
 }
 
-/// How many periods have ended; the next one ends at `due` afterwards.
+/// How many periods have ended. Afterwards, the next one ends at `due`.
 fn periods(due: &mut Time, period: Duration, now: Time) -> u32 {
     if now < *due {
         return 0;
@@ -115,12 +115,12 @@ mod tests {
         begin + Duration::from_micros(us)
     }
 
-    /// With α = 1 the first CNP halves the rate; five times half of the way back, and then a target that rises.
+    /// With α = 1 the first CNP halves the rate. Then it goes half of the way back five times, and after that the target rises.
     #[test]
     fn the_rate_falls_and_rises_as_in_the_paper() {
         let (begin, parameters) = (Time::START, Parameters { additive: 1e9, ..Parameters::default() });
         let mut point = Reaction::new(&parameters, LINE, begin);
-        // Twice in a moment, so that the target is 20 Gbit/s.
+        // Two CNPs at almost the same moment, so that the target is 20 Gbit/s.
         point.cut(&parameters, LINE, begin);
         point.cut(&parameters, LINE, begin);
         let mut rate = |us| point.rate(&parameters, LINE, after(begin, us)) as f64 / 1e9;
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(rate(5 * 55), (19.375 + 21.0) / 2.0, "the fifth raises the target");
     }
 
-    /// α is what tells a single CNP from many.
+    /// α is what distinguishes a single CNP from many.
     #[test]
     fn after_a_long_quiet_time_a_cnp_costs_little() {
         let (begin, parameters) = (Time::START, Parameters::default());
@@ -142,7 +142,7 @@ mod tests {
         assert!(point.rate(&parameters, LINE, later) > LINE * 99 / 100);
     }
 
-    /// Both counters have to be past F before it hurries.
+    /// Both counters must have passed F before it hurries.
     #[test]
     fn bytes_and_time_together_make_it_hurry() {
         let (begin, parameters) = (Time::START, Parameters { bytes: 1000, ..Parameters::default() });

@@ -1,27 +1,28 @@
-//! Memory windows: keys for parts of regions, which requests make valid and invalid while the program runs (specification,
+//! Memory windows: keys for parts of regions, which requests can make valid and invalid while the program runs (specification,
 //! volume 1, 10.6.7).
 //!
-//! A window that is bound is one more region, with a key of its own, cut out of the one that it lies on.
+//! A bound window is just one more region with a key of its own, cut out of the region that it's bound to.
 
 use super::{Access, Memory, Refusal, Region};
 
 /// How windows are bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowKind {
-    /// Type 1: for all queue pairs of its protection domain, again and again; bound to no bytes, it opens nothing.
+    /// Type 1 serves all queue pairs of its protection domain and can be bound again and again. Bound to no bytes, it opens
+    /// nothing.
     One,
-    /// Type 2B: for one queue pair. To be bound again it must have been made invalid, which a message can do, too.
+    /// Type 2B serves one queue pair. Before it can be bound again it must have been made invalid, which a message can also do.
     Two,
 }
 
-/// What a request to bind says (`ibv_mw_bind_info`), and which keys it is about.
+/// What a request to bind says (`ibv_mw_bind_info`), and the keys that it's about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bind {
-    /// The window's key as it is.
+    /// The window's present key.
     pub window: u32,
-    /// The lower eight bits of its key from now on.
+    /// The lower eight bits of its new key.
     pub next: u8,
-    /// The lkey of the region that it is to lie on.
+    /// The lkey of the region to bind it to.
     pub region: u32,
     pub address: u64,
     pub length: u64,
@@ -33,21 +34,21 @@ pub(super) struct Window {
     kind: WindowKind,
     key: u32,
     pub(super) pd: u32,
-    /// The key of the region that it lies on, while it is bound.
+    /// The key of the region that it's bound to, while it's bound.
     on: Option<u32>,
-    /// The queue pair that it is bound for, if that is one.
+    /// The queue pair that it's bound for, if it's bound for one.
     qp: Option<u32>,
 }
 
 impl Window {
-    /// Whether a queue pair may use it for its peer; a program's own requests cannot name it.
+    /// Whether a queue pair may use it on behalf of its peer. A program's own requests can't use it.
     pub(super) fn serves(&self, qp: Option<u32>) -> bool {
         qp.is_some() && (self.qp.is_none() || self.qp == qp)
     }
 }
 
 impl Memory {
-    /// Makes a window, and gives its key, which opens nothing yet (`ibv_alloc_mw`).
+    /// Makes a window and returns its key, which opens nothing yet (`ibv_alloc_mw`).
     pub fn allocate_window(&mut self, kind: WindowKind, pd: u32, random: u8) -> u32 {
         let index = self.next_index();
         let key = index << 8 | u32::from(random);
@@ -55,7 +56,7 @@ impl Memory {
         key
     }
 
-    /// Takes a window away (`ibv_dealloc_mw`). Its index says which, whatever its key has become. False if there is none.
+    /// Takes a window away (`ibv_dealloc_mw`). Its index identifies it, whatever its key has become. False if there's none.
     pub fn deallocate_window(&mut self, key: u32) -> bool {
         let is_window = self.windows.remove(&(key >> 8)).is_some();
         if is_window {
@@ -67,9 +68,9 @@ impl Memory {
     /// Binds a window, for a queue pair with this number and protection domain.
     ///
     /// # Errors
-    /// Why not (C10-72 to C10-75). Nothing is changed then.
+    /// Why it can't be bound (C10-72 to C10-75). Nothing is changed then.
     pub fn bind(&mut self, bind: Bind, qp: u32, pd: u32) -> Result<(), Refusal> {
-        // The program names its own region: by the lkey.
+        // The program names its own region, so it uses the lkey.
         let bind = Bind { region: self.other_key(bind.region), ..bind };
         let window = self.window(bind.window)?;
         if window.pd != pd {
@@ -98,7 +99,7 @@ impl Memory {
         Ok(())
     }
 
-    /// The part of a region that a window is to be.
+    /// The part of a region that the window will be.
     fn part(&self, bind: Bind, pd: u32) -> Result<Region, Refusal> {
         let Bind { address, length, access, .. } = bind;
         let whole = self.get(bind.region).filter(|_| !self.is_window(bind.region)).ok_or(Refusal::Key)?;
@@ -117,11 +118,11 @@ impl Memory {
         Ok(Region { start: whole.start.wrapping_add(offset), va, length, access: access.of_peers(), ..whole.clone() })
     }
 
-    /// Makes a key invalid, for a queue pair with this number: that of a window of type 2, bound for it. Others cannot be made
-    /// invalid by requests, nor can regions that a program has registered: so does rdma_rxe (Linux 6.12).
+    /// Makes a key invalid, for the queue pair with this number. It must be the key of a type 2 window bound for that queue pair.
+    /// Requests can invalidate no other window, and no region that a program has registered; rdma_rxe does the same (Linux 6.12).
     ///
     /// # Errors
-    /// Why not.
+    /// Why it can't be made invalid.
     pub fn invalidate(&mut self, key: u32, qp: u32) -> Result<(), Refusal> {
         if self.window(key)?.qp != Some(qp) {
             return Err(Refusal::Window);
@@ -141,7 +142,7 @@ impl Memory {
         self.windows.contains_key(&(key >> 8))
     }
 
-    /// Whether a window lies on the region with this key.
+    /// Whether a window is bound to the region with this key.
     pub fn bears_window(&self, key: u32) -> bool {
         self.windows.values().any(|window| window.on == Some(key))
     }

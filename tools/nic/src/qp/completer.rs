@@ -1,7 +1,8 @@
-//! The requester, when a response comes: what it completes, and what was lost (specification, volume 1, 9.7.6).
+//! What the requester does when a response comes: what it completes, and what must have been lost (specification, volume 1,
+//! 9.7.6).
 //!
-//! It takes: Acknowledge (ACK, RNR NAK, NAK), RDMA Read Response, Atomic Acknowledge. A response to one request is a response
-//! to all before it, but to READs and atomics: these have brought bytes, or they are asked for again.
+//! It takes Acknowledge (ACK, RNR NAK, NAK), RDMA Read Response and Atomic Acknowledge. A response to one request answers all
+//! requests before it, except for READs and atomics. Those either have brought their bytes, or must be asked for again.
 
 use super::requester::{Requester, Wqe};
 use super::{Broken, View};
@@ -15,7 +16,7 @@ use roce::aeth::{Nak, Syndrome};
 use roce::opcode::{Operation, Part};
 use std::time::Duration;
 
-/// The number of RNR retries that means "for ever".
+/// The number of RNR retries that stands for "for ever".
 const FOR_EVER: u8 = 7;
 
 impl Requester {
@@ -41,7 +42,8 @@ impl Requester {
         self.transmit(qp, ctx)
     }
 
-    /// All up to this PSN has arrived. But the response to a READ or atomic brings bytes, and one that did not come was lost.
+    /// Everything up to this PSN has arrived. But the response to a READ or an atomic brings bytes, so if it hasn't come by now,
+    /// it was lost.
     fn ack_received(&mut self, psn: Psn, qp: &View, ctx: &mut Ctx) {
         let before = self.unacked;
         while let Some(front) = self.begun.front().filter(|wqe| psn.since(wqe.first) >= 0) {
@@ -73,7 +75,7 @@ impl Requester {
             _ => Status::RemOpErr,
         };
         if self.unacked != psn {
-            return Ok(()); // A response before it was lost: that comes first.
+            return Ok(()); // A response before it was lost, and that must be mended first.
         }
         Err(self.fail(status, qp, ctx))
     }
@@ -98,7 +100,7 @@ impl Requester {
         Ok(())
     }
 
-    /// Takes the response to a READ or atomic.
+    /// Takes the response to a READ or an atomic.
     fn bytes_received(&mut self, packet: Packet, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
         let psn = packet.psn;
         if psn != self.unacked {
@@ -114,7 +116,7 @@ impl Requester {
         let offset = psn.since(wqe.first) as u32 * qp.attributes.mtu;
         let placed = match &wqe.request.local {
             Local::SgList(sge) => ctx.memory.scatter(qp.pd, sge, offset, bytes),
-            Local::Inline(_) => Ok(()), // ATOMIC WRITE: its answer brings no bytes.
+            Local::Inline(_) => Ok(()), // It's an ATOMIC WRITE, whose answer brings no bytes.
         };
         if let Err(refusal) = placed {
             ctx.say(|| Fact::new("unplaced").with("psn", psn).refused(&refusal));
@@ -140,7 +142,8 @@ impl Requester {
     }
 }
 
-/// Whether a packet is the response to a READ or atomic that has its PSN: of the right kind, an ACK, and as long as it must be.
+/// Whether a packet is a response to the READ or atomic that has its PSN: of the right kind, an ACK, and of the length that it
+/// must have.
 fn is_response_to(wqe: &Wqe, packet: &Packet, qp: &View) -> bool {
     let is_ack = matches!(packet.aeth.verdict(), Syndrome::Ack { .. });
     match wqe.request.work {
@@ -152,8 +155,8 @@ fn is_response_to(wqe: &Wqe, packet: &Packet, qp: &View) -> bool {
     }
 }
 
-/// Whether a packet can be the READ response in its place. In the middle of the request another message may begin: it answers a
-/// READ of the rest. Where the request ends, the message ends, too.
+/// Whether a packet can be the READ response in its place. Another message may begin in the middle of the request, namely the
+/// answer to a READ of the rest. But where the request ends, the message must end as well.
 fn is_part_of_read(wqe: &Wqe, packet: &Packet, mtu: u32) -> bool {
     let (begins, ends) = match packet.row().part {
         Part::First => (true, false),

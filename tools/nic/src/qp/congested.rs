@@ -1,4 +1,4 @@
-//! A queue pair on a link with a rate: it keeps its pace, tells of marks, and slows down when it is told (see
+//! A queue pair on a link with a rate: it keeps its pace, reports marks, and slows down when it's told to (see
 //! [`congestion`](crate::congestion)).
 
 use super::{Qp, View};
@@ -11,7 +11,7 @@ use crate::outside::{Ctx, Effect};
 use crate::packet::Packet;
 
 impl Qp {
-    /// A packet of the peer has come. If it met congestion on its way, its sender has to know.
+    /// A packet of the peer's has come. If it met congestion on its way, its sender must find out.
     pub(super) fn tell_if_marked(&mut self, packet: &Packet, ctx: &mut Ctx) {
         let Some(parameters) = ctx.link.and_then(|link| link.dcqcn.as_ref()) else { return };
         let is_marked = packet.class & ecn::BITS == ecn::EXPERIENCED;
@@ -38,18 +38,18 @@ impl Qp {
 }
 
 impl View {
-    /// Whether the next packet of this pace has to wait for its time.
+    /// Whether the next packet of this pace must wait for its time.
     pub(super) fn has_to_wait(&self, pace: &mut Pace, ctx: &Ctx) -> bool {
         ctx.link.is_some_and(|link| pace.has_to_wait(self.class(ctx.link), link, ctx.now))
     }
 
-    /// Whether the switch has told it to wait.
+    /// Whether the switch has told this queue pair to wait.
     pub(super) fn is_paused(&self, ctx: &Ctx) -> bool {
         let until = |link: &Link| link.pause.until(priority(self.class(ctx.link)), ctx.now);
         ctx.link.and_then(until).is_some()
     }
 
-    /// A packet goes out, and takes its time on the link.
+    /// A packet goes out, and the link is busy with it for a while.
     pub(super) fn keep_pace(&self, pace: &mut Pace, packet: &Packet, ctx: &Ctx) {
         if let (Some(link), Some(peer)) = (ctx.link, self.attributes.peer) {
             pace.sent(bytes_of_link(peer, packet), link, ctx.now);

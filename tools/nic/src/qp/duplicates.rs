@@ -1,8 +1,8 @@
-//! The responder, when a request comes that it has carried out before: its answer was lost, or the requester was impatient
-//! (specification, volume 1, 9.7.5.1, C9-105).
+//! What the responder does with a request that it has already carried out. Either the answer was lost, or the requester was
+//! impatient (specification, volume 1, 9.7.5.1, C9-105).
 //!
-//! A SEND or WRITE is not placed again, only acknowledged again. A READ is answered anew. An atomic operation must not be
-//! carried out twice: what it gave is kept, for as many as the peer may have under way.
+//! A SEND or WRITE isn't placed again, only acknowledged again. A READ is answered once more. An atomic operation must not be
+//! carried out twice, so what it found is kept, for as many atomics as the peer may have under way.
 
 use super::responder::Responder;
 use super::{packets, Broken, Qp, View};
@@ -42,7 +42,7 @@ impl Responder {
         }
     }
 
-    /// Whether this can be a READ of before, or the end of one.
+    /// Whether this can be a READ that came before, or the end of one.
     fn may_be_read_again(&self, packet: &Packet, qp: &View, ctx: &Ctx) -> bool {
         let (reth, needed) = (packet.reth, Access::REMOTE_READ);
         let end = packet.psn.plus(packets(reth.length, qp.attributes.mtu));

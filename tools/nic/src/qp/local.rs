@@ -1,5 +1,5 @@
-//! The requester, when a request needs no packet: memory windows are bound, and keys made invalid (specification, volume 1,
-//! 10.6.7 and 11.4.1.1); or when there is no packet for it.
+//! Requests that need no packet, because they bind a memory window or make a key invalid (specification, volume 1, 10.6.7 and
+//! 11.4.1.1), and those that no packet exists for.
 
 use super::requester::Requester;
 use super::{Broken, State, View};
@@ -9,8 +9,8 @@ use crate::outside::Ctx;
 use crate::work::Work;
 
 impl Requester {
-    /// Does what needs no packet, and fails what the service cannot do. Its turn is when all before it is done, and what follows
-    /// waits for it.
+    /// Does what needs no packet, and fails what the service can't do. Such a request waits until everything before it is done,
+    /// and everything after it waits for it.
     pub(super) fn do_local(&mut self, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
         while qp.state == State::Rts && self.begun.is_empty() {
             let Some(request) = self.posted.front() else { break };

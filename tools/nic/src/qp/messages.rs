@@ -1,4 +1,4 @@
-//! The responder, when a SEND or WRITE comes: gate by gate (specification, volume 1, 9.7.4 and 9.9.3).
+//! What the responder does with a SEND or WRITE, gate by gate (specification, volume 1, 9.7.4 and 9.9.3).
 
 use super::responder::{Incoming, Responder};
 use super::verdict::Nak;
@@ -13,7 +13,7 @@ use roce::aeth::Syndrome;
 use roce::opcode::{Operation, Part};
 
 impl Responder {
-    /// One packet of a SEND or WRITE: places its bytes. The last one may complete a receive.
+    /// Places the bytes of one packet of a SEND or WRITE. The last packet may complete a receive.
     pub(super) fn carry(
         &mut self,
         packet: &Packet,
@@ -27,7 +27,7 @@ impl Responder {
         check_length(row.part, packet.payload.len(), qp.attributes.mtu)?;
         check_access(row.operation, qp)?;
         self.take_resource(packet, qp, receives, ctx)?;
-        // Where a WRITE goes, its first packet says.
+        // Only a WRITE's first packet says where the bytes go.
         let write = (row.operation == Operation::Write).then_some(packet.reth);
         let before = self.message.unwrap_or(Incoming { write, arrived: 0 });
         match before.write {
@@ -45,7 +45,7 @@ impl Responder {
         if is_answered {
             self.queue_ack(packet.psn, Syndrome::ACK, qp);
         }
-        // With an unreliable service, one may wait for the next SEND.
+        // A WRITE needs this test because with an unreliable service, a receive may still be waiting for the next SEND.
         let fills = write.is_none() || packet.brings_immediate();
         let filled = self.receive.as_ref().filter(|_| ends && fills);
         self.tell(packet, ends, ctx, || {
@@ -55,7 +55,7 @@ impl Responder {
         Ok(filled.map(|receive| completion(receive, packet, message.arrived, qp)))
     }
 
-    /// Where the bytes of a packet went, and how many of the message have come.
+    /// Says where the bytes of a packet went, and how much of the message has come.
     fn placed(&self, Incoming { write, arrived }: Incoming) -> Fact {
         match (write, &self.receive) {
             (Some(Reth { rkey, length, .. }), _) => Fact::new("written")
@@ -70,7 +70,7 @@ impl Responder {
         }
     }
 
-    /// The sequence gate: does it continue what came before?
+    /// The sequence gate: does this packet continue what came before?
     fn check_sequence(&self, operation: Operation, part: Part) -> Result<(), Nak> {
         let begins = matches!(part, Part::First | Part::Only);
         let continues = match self.message {
@@ -80,7 +80,7 @@ impl Responder {
         continues.then_some(()).ok_or(Nak::Sequence)
     }
 
-    /// The resource gate: a SEND, and a WRITE with immediate, takes a receive.
+    /// The resource gate: a SEND needs a receive, and so does a WRITE with immediate.
     pub(super) fn take_resource(
         &mut self,
         packet: &Packet,
@@ -97,7 +97,7 @@ impl Responder {
         Ok(())
     }
 
-    /// The memory gate of a SEND: its receive.
+    /// The memory gate of a SEND, which is its receive.
     pub(super) fn place_send(&self, at: u32, packet: &Packet, qp: &View, ctx: &Ctx) -> Result<(), Nak> {
         let Some(receive) = &self.receive else { return Err(Nak::Sequence) };
         let (sum, room) = (u64::from(at) + packet.payload.len() as u64, receive.room());
@@ -107,13 +107,13 @@ impl Responder {
         if sum > room {
             return Err(Nak::NoRoom { arrived: sum, room });
         }
-        // A shared receive queue may be in another protection domain than its queue pairs.
+        // A shared receive queue needn't be in the same protection domain as its queue pairs.
         let pd = ctx.shared.as_ref().map_or(qp.pd, |shared| shared.pd());
         ctx.memory.scatter(pd, &receive.sge, at, &packet.payload).map_err(Nak::OwnMemory)
     }
 }
 
-/// The length gate: all packets but the last are full.
+/// The length gate: every packet but the last must be full.
 fn check_length(part: Part, length: usize, mtu: u32) -> Result<(), Nak> {
     let mtu = mtu as usize;
     let fits = match part {
@@ -130,8 +130,8 @@ fn check_access(operation: Operation, qp: &View) -> Result<(), Nak> {
     is_allowed.then_some(()).ok_or(Nak::NotAllowed("WRITE"))
 }
 
-/// The memory gate of a WRITE: its key. The whole message is checked with its first packet: a WRITE that does not fit changes
-/// nothing.
+/// The memory gate of a WRITE, which is its key. The whole message is checked with every packet, so that a WRITE that doesn't fit
+/// changes nothing.
 fn place_write(reth: Reth, at: u32, ends: bool, packet: &Packet, qp: &View, ctx: &Ctx) -> Result<(), Nak> {
     if reth.length > Qp::LONGEST {
         return Err(Nak::TooLong);
@@ -146,7 +146,7 @@ fn place_write(reth: Reth, at: u32, ends: bool, packet: &Packet, qp: &View, ctx:
     placed.map_err(|refusal| Nak::Memory { reth, refusal })
 }
 
-/// How a receive completes, with the last packet of its message.
+/// How a receive completes when the last packet of its message has come.
 pub(super) fn completion(receive: &ReceiveRequest, last: &Packet, length: u32, qp: &View) -> Completion {
     let is_write = last.row().operation == Operation::Write;
     let opcode = if is_write { WcOpcode::RecvRdmaWithImm } else { WcOpcode::Recv };

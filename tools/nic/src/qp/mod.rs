@@ -1,11 +1,11 @@
-//! A queue pair: a requester, which sends what is posted, and a responder, which carries out what the peer's requester asks for
-//! (specification, volume 1, chapter 9 and 10.3). Its service says what is promised: that all is done once and in order (RC), in
-//! order or not at all (UC), or nothing (UD).
+//! A queue pair. Its requester sends what's posted, and its responder carries out what the peer's requester asks for
+//! (specification, volume 1, chapter 9 and 10.3). The service says what's promised: everything once and in order (RC), in order
+//! or not at all (UC), or nothing (UD).
 //!
-//! It is a machine without input and output: [`Qp::receive`] takes a packet, [`Qp::post_send`] and [`Qp::post_receive`] work
-//! requests, [`Qp::tick`] the time; each leaves [effects](crate::outside::Effect) behind. The two halves do not see each
-//! other: packets that ask are the responder's, packets that answer the requester's, each with PSNs of its own. Both get a
-//! [`View`] of the queue pair with each call; a half that returns [`Broken`] moves it to ERR.
+//! It's a machine without input and output. [`Qp::receive`] hands it a packet, [`Qp::post_send`] and [`Qp::post_receive`] work
+//! requests, and [`Qp::tick`] the time, and each leaves [effects](crate::outside::Effect) behind. The two halves don't see each
+//! other. Packets that ask for something go to the responder, packets that answer go to the requester, and each has PSNs of its
+//! own. With every call, both get a [`View`] of the queue pair. A half that returns [`Broken`] moves the queue pair to ERR.
 
 mod completer;
 mod congested;
@@ -39,14 +39,14 @@ use requester::Requester;
 use responder::Responder;
 use view::View;
 
-/// How much a queue pair holds: `ibv_qp_cap`.
+/// How much a queue pair can hold (`ibv_qp_cap`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     pub send: u32,
     pub receive: u32,
     pub send_sge: u32,
     pub receive_sge: u32,
-    /// Bytes that can be posted inline.
+    /// How many bytes can be posted inline.
     pub inline: u32,
 }
 
@@ -73,12 +73,12 @@ pub struct Qp {
     notification: Notification,
 }
 
-/// The connection cannot go on: the queue pair moves to ERR.
+/// The connection can't go on, so the queue pair moves to ERR.
 #[derive(Debug)]
 struct Broken;
 
 impl Qp {
-    /// The longest message in bytes: its packets must fit in half of the circle of PSNs, at every MTU.
+    /// The longest message in bytes. Whatever the MTU, its packets must fit into half of the circle of PSNs.
     pub const LONGEST: u32 = 1 << 30;
 
     pub fn new(settings: Settings) -> Qp {
@@ -110,14 +110,14 @@ impl Qp {
         View { attributes: self.attributes, number, pd, service, signal_all, state: self.state }
     }
 
-    /// Posts to the send queue. Nothing is sent yet: that is [`Qp::tick`]'s, as with a NIC, which is told by a doorbell.
+    /// Posts to the send queue. Nothing is sent yet; [`Qp::tick`] does that, just as a NIC waits for a doorbell.
     ///
     /// # Errors
-    /// The `errno` that `ibv_post_send` gives.
+    /// The `errno` that `ibv_post_send` returns.
     pub fn post_send(&mut self, request: SendRequest, ctx: &mut Ctx) -> Result<(), Errno> {
         let Limits { send, send_sge, inline, .. } = self.settings.limits;
         let fits = match &request.local {
-            // The eight bytes of an ATOMIC WRITE always stand in the request.
+            // The eight bytes of an ATOMIC WRITE are always part of the request.
             Local::Inline(bytes) if matches!(request.work, Work::AtomicWrite(_)) => bytes.len() == 8,
             Local::Inline(bytes) => bytes.len() <= inline as usize && !request.work.wants_response(),
             Local::SgList(sge) => sge.len() <= send_sge as usize,
@@ -141,7 +141,7 @@ impl Qp {
     /// Posts to the receive queue.
     ///
     /// # Errors
-    /// The `errno` that `ibv_post_recv` gives.
+    /// The `errno` that `ibv_post_recv` returns.
     pub fn post_receive(&mut self, request: ReceiveRequest, ctx: &mut Ctx) -> Result<(), Errno> {
         let too_many = request.sge.len() > self.settings.limits.receive_sge as usize;
         if self.settings.uses_shared || too_many || self.state == State::Reset {
@@ -155,7 +155,8 @@ impl Qp {
         Ok(())
     }
 
-    /// A request that is none: it completes with an error, when its turn comes, and the queue pair moves to ERR.
+    /// Posts something that isn't a valid request. When its turn comes it completes with an error, and the queue pair moves to
+    /// ERR.
     pub fn refuse(&mut self, wr_id: u64, ctx: &mut Ctx) {
         let (local, work) = (Local::SgList(Vec::new()), Work::Unknown);
         let request = SendRequest {
@@ -171,12 +172,12 @@ impl Qp {
         let _ = self.post_send(request, ctx);
     }
 
-    /// How many sends and receives wait: those that are neither complete nor begun to be filled.
+    /// How many sends aren't complete, and how many receives haven't begun to be filled.
     pub fn waiting(&self) -> (usize, usize) {
         (self.requester.waiting(), self.receives.len())
     }
 
-    /// Takes a packet for this queue pair. Packets that come in a state that does not take them are dropped in silence.
+    /// Takes a packet for this queue pair. In a state that takes none, packets are dropped without a word.
     pub fn receive(&mut self, route: Route, packet: Packet, ctx: &mut Ctx) {
         let (qp, row) = (self.view(), packet.row());
         let is_stranger = qp.service.is_connected() && qp.attributes.peer != Some(route.from);
@@ -202,7 +203,8 @@ impl Qp {
         self.settle(done, ctx);
     }
 
-    /// Does what time, or a new request, makes possible: timers, responses that had to wait, requests.
+    /// Does whatever has become possible because time has passed or something was posted: timers, responses that had to wait,
+    /// requests.
     pub fn tick(&mut self, ctx: &mut Ctx) {
         let done = self.requester.timers(&self.view(), ctx);
         self.settle(done, ctx);
@@ -212,7 +214,7 @@ impl Qp {
         self.settle(done, ctx);
     }
 
-    /// What comes of what a half has done.
+    /// Settles what one of the halves has done.
     fn settle(&mut self, done: Result<(), Broken>, ctx: &mut Ctx) {
         if done.is_err() {
             self.enter(State::Err, ctx);
@@ -220,7 +222,7 @@ impl Qp {
         self.tell_if_drained(ctx);
     }
 
-    /// When [`Qp::tick`] has to be called again at the latest.
+    /// When [`Qp::tick`] must be called again, at the latest.
     pub fn deadline(&self) -> Option<Time> {
         self.requester.deadline().into_iter().chain(self.responder.pace.waits_until).min()
     }
@@ -230,7 +232,7 @@ impl Qp {
         self.responder.is_busy() || self.requester.is_busy(&self.view())
     }
 
-    /// A completion did not fit into its queue: nobody learns any more how its requests end.
+    /// A completion didn't fit into its queue, so nobody will learn any more how this queue pair's requests end.
     pub fn lost_completion(&mut self, ctx: &mut Ctx) {
         if !matches!(self.state, State::Reset | State::Err) {
             ctx.push(Effect::Raise(AsyncEvent::QpFatal));
@@ -238,7 +240,7 @@ impl Qp {
         }
     }
 
-    /// The cause of an error first, then its echoes: every other request comes back untried.
+    /// Every request that's left comes back untried. The cause of the error has completed already, so these are its echoes.
     fn flush(&mut self, ctx: &mut Ctx) {
         let (sends, receive) = (self.requester.take_all(), self.responder.stop());
         let mut receives: Vec<_> = receive.into_iter().collect();
@@ -255,7 +257,7 @@ impl Qp {
     }
 }
 
-/// Packets that a message of so many bytes takes; a message without bytes takes one.
+/// How many packets a message of this many bytes takes. A message without bytes takes one.
 fn packets(length: u32, mtu: u32) -> u32 {
     length.div_ceil(mtu).max(1)
 }

@@ -1,5 +1,5 @@
-//! The responder, when a READ or an atomic operation comes: what answers it brings bytes (specification, volume 1, 9.4.4 and
-//! 9.4.5); or an ATOMIC WRITE or FLUSH, which have an answer of their own, too (annex A19).
+//! What the responder does with a READ or an atomic operation, whose answers bring bytes (specification, volume 1, 9.4.4 and
+//! 9.4.5), and with an ATOMIC WRITE or a FLUSH, which also have answers of their own (annex A19).
 
 use super::responder::Responder;
 use super::verdict::Nak;
@@ -12,7 +12,7 @@ use crate::packet::{code, Packet, Reth};
 use crate::psn::Psn;
 
 impl Responder {
-    /// Puts a READ's responses in the queue. They use up the PSNs behind the request's.
+    /// Queues a READ's responses. They use up the PSNs after the request's.
     pub(super) fn read(&mut self, packet: &Packet, qp: &View, ctx: &mut Ctx) -> Result<Option<Completion>, Nak> {
         self.may_read(packet, Access::REMOTE_READ, qp)?;
         let (psn, reth) = (packet.psn, packet.reth);
@@ -77,9 +77,10 @@ impl Responder {
         Ok(None)
     }
 
-    /// What was written before is visible to everybody already: whoever may ask is told so.
+    /// Everything that was written before is globally visible already, so there's nothing left to do but to check who's asking,
+    /// and answer.
     pub(super) fn flush(&mut self, packet: &Packet, qp: &View, ctx: &mut Ctx) -> Result<Option<Completion>, Nak> {
-        // The bits of a placement type are those of the rights, from bit 8 on.
+        // From bit 8 on, the access rights have the bits of the placement type.
         let needed = Access(u32::from(packet.feth.placement) << 8);
         self.may_read(packet, needed, qp)?;
         let whole = ctx.memory.get(packet.reth.rkey).filter(|_| packet.feth.level == 1);
@@ -92,7 +93,7 @@ impl Responder {
         Ok(None)
     }
 
-    /// Such an operation is done, and must not be done again: it is remembered, with what stood there.
+    /// Remembers that such an operation was carried out, and what it found, since it must not be carried out again.
     fn carried_out(&mut self, psn: Psn, original: u64, qp: &View) {
         self.advance(psn.plus(1), true);
         self.atomics.push_back((psn, original));
@@ -101,7 +102,7 @@ impl Responder {
         }
     }
 
-    /// Sequence, access and resource of READs and atomics: they need room for their responses.
+    /// The sequence, access and resource gates of READs and atomics. Their resource is room for the responses.
     fn may_read(&mut self, packet: &Packet, needed: Access, qp: &View) -> Result<(), Nak> {
         if self.message.is_some() {
             return Err(Nak::Sequence);

@@ -1,14 +1,15 @@
-//! The requester: sends what is posted, keeps it until it is answered, and sends it again when no answer comes
-//! (specification, volume 1, 9.7; time-outs and retries 9.7.6.1.3).
+//! The requester sends what's posted, keeps it until it's answered, and sends it again when no answer comes (specification,
+//! volume 1, 9.7; time-outs and retries 9.7.6.1.3).
 //!
-//! PSNs are given to a request when its first packet goes out; three of them tell all there is to know:
+//! A request gets its PSNs when its first packet goes out. Three PSNs are all there is to remember:
 //!
 //! ```text
 //!   ───── answered ─────┬───── sent, not answered ─────┬──── sent before, to be sent again ────┬──── new ────
 //!                    unacked                          send                                    next
 //! ```
 //!
-//! `send` and `next` are one but after a loss: then `send` goes back to `unacked` ("go back N").
+//! `send` and `next` are equal as long as nothing is lost. After a loss, `send` goes back to `unacked`, which is called
+//! go-back-N.
 
 use super::segment::segment;
 use super::{packets, Attributes, Broken, State, View};
@@ -23,12 +24,13 @@ use crate::work::{SendRequest, Work};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// So many packets may be under way without an answer: what the peer's socket has room for, even in a container.
+/// How many packets may be under way without an answer. The peer's socket has room for as many, even in a container.
 const WINDOW: i32 = 64;
-/// And on a link with a rate: what a fast one holds. A NIC has no such limit; as far as its messages go it sends.
+/// The same on a link with a rate, where it's what a fast link holds. A NIC has no such limit; it sends as long as it has
+/// something to send.
 const PACED_WINDOW: i32 = 4096;
 
-/// A request of which packets have been sent (a "work queue element"), with its first and last PSN.
+/// A request that has begun to be sent (a "work queue element"), with its first and last PSN.
 #[derive(Debug)]
 pub(super) struct Wqe {
     pub request: SendRequest,
@@ -40,21 +42,21 @@ pub(super) struct Wqe {
 pub(super) struct Requester {
     /// Requests that have their PSNs, oldest first.
     pub(super) begun: VecDeque<Wqe>,
-    /// Requests that have none yet.
+    /// Requests that haven't got any yet.
     pub(super) posted: VecDeque<SendRequest>,
     pub(super) unacked: Psn,
     pub(super) send: Psn,
     pub(super) next: Psn,
-    /// Attempts left until something is answered.
+    /// How many attempts are left. Any answer restores them.
     retries: u8,
     pub(super) rnr_retries: u8,
-    /// When to take what was sent for lost.
+    /// When to consider what was sent lost.
     pub(super) timer: Option<Time>,
-    /// Nothing is sent before: the peer had no receive posted.
+    /// Nothing is sent before this time, because the peer had no receive posted.
     pub(super) rnr_until: Option<Time>,
-    /// When it may send, by the rate of the link and what was heard of congestion.
+    /// When it may send, considering the rate of the link and what it has heard of congestion.
     pub(super) pace: Pace,
-    /// It has gone back since the last progress: more signs of the same loss are no news.
+    /// It has gone back since the last answer, so further signs of the same loss mean nothing new.
     pub(super) went_back: bool,
 }
 
@@ -73,12 +75,12 @@ impl Requester {
         self.posted.push_back(request);
     }
 
-    /// Requests that are not complete.
+    /// How many requests aren't complete.
     pub(super) fn waiting(&self) -> usize {
         self.begun.len() + self.posted.len()
     }
 
-    /// Whether there is more to send at once. With a reliable service the window, and answers, say when.
+    /// Whether there's more to send right away. With a reliable service, the window and the answers decide that.
     pub(super) fn is_busy(&self, qp: &View) -> bool {
         let ready = if qp.state == State::Rts { self.waiting() } else { self.begun.len() };
         !qp.service.is_reliable() && self.may_send(qp) && ready > 0
@@ -88,7 +90,7 @@ impl Requester {
         !self.begun.is_empty()
     }
 
-    /// Everything that is not complete, oldest first; nothing will be sent any more.
+    /// Takes out everything that isn't complete, oldest first, so nothing will be sent any more.
     pub(super) fn take_all(&mut self) -> Vec<SendRequest> {
         self.timer = None;
         self.rnr_until = None;
@@ -107,7 +109,7 @@ impl Requester {
             self.do_local(qp, ctx)?;
             let Some(at) = self.wqe_to_send(qp, ctx)? else { return Ok(()) };
             if qp.has_to_wait(&mut self.pace, ctx) {
-                // A pause has no end where switches wait for each other: the time for an answer runs meanwhile.
+                // If switches wait for each other, a pause never ends. So the time for an answer keeps running.
                 if qp.is_paused(ctx) && self.timer.is_none() && self.next != self.unacked {
                     self.start_timer(qp, ctx);
                 }
@@ -119,7 +121,7 @@ impl Requester {
                     self.send(at, packet, next, qp, ctx);
                 }
                 Err(status) if at == 0 => return Err(self.fail(status, qp, ctx)),
-                // Its turn to fail comes when all before it is answered.
+                // It has to fail, but not before everything ahead of it is answered.
                 Err(_) => return Ok(()),
             }
         }
@@ -135,7 +137,7 @@ impl Requester {
         self.send.since(self.unacked) >= window
     }
 
-    /// Where the request stands whose packet is sent next: one that has begun, or else the first one posted, if it may begin.
+    /// The position of the request whose packet is sent next: one that has begun, or else the first one posted, if it may begin.
     fn wqe_to_send(&mut self, qp: &View, ctx: &mut Ctx) -> Result<Option<usize>, Broken> {
         let begun = self.begun.iter().position(|wqe| wqe.last.since(self.send) >= 0);
         let Some(request) = self.posted.front().filter(|_| begun.is_none()) else { return Ok(begun) };
@@ -151,33 +153,33 @@ impl Requester {
         Ok(Some(self.begun.len() - 1))
     }
 
-    /// Whether this request has its turn now. If none of its kind is allowed at all, it has when all before it is answered: it
-    /// would wait for ever.
+    /// Whether this request may begin. If the queue pair allows none of its kind at all, it may begin once everything before it
+    /// is answered, so that it can fail instead of waiting for ever.
     fn may_begin(&self, request: &SendRequest, qp: &View) -> bool {
         let most = usize::from(qp.attributes.max_rd_atomic);
         let under_way = self.begun.iter().filter(|wqe| wqe.request.work.wants_response()).count();
         let is_sent = request.work.is_offered_by(qp.service) && !request.work.is_local();
         let has_room = under_way < most || (most == 0 && self.begun.is_empty());
         let is_fenced = request.fence && under_way > 0;
-        // Half of the circle is under way.
+        // More than half of the circle would be under way.
         let is_too_far = self.last_psn(request, qp).since(self.unacked) < 0;
         qp.state != State::Sqd && is_sent && !is_fenced && !is_too_far && (has_room || !request.work.wants_response())
     }
 
-    /// The last PSN of a request that begins now: a READ's responses use up as many as they are.
+    /// The last PSN of a request that begins now. A READ uses up one for each packet of its response.
     fn last_psn(&self, request: &SendRequest, qp: &View) -> Psn {
         let count = if request.work.is_one_packet() { 1 } else { packets(request.length, qp.attributes.mtu) };
         self.next.plus(count - 1)
     }
 
-    /// Sends a packet of the request that stands there. The one behind it has the PSN `next`.
+    /// Sends a packet of the request at this position. The packet after it has the PSN `next`.
     fn send(&mut self, at: usize, packet: Packet, next: Psn, qp: &View, ctx: &mut Ctx) {
         let (psn, name) = (packet.psn, packet.row().name);
         let again = (psn.since(self.next) < 0).then_some("again");
         ctx.say(|| Fact::new("sent").with("psn", psn).with("packet", name).maybe("again", again));
         let request = &self.begun[at].request;
         match request.work {
-            // It is one packet. Of a longer one nothing is sent, and that is no error (C10-93.1.1).
+            // A datagram is a single packet. If it's too long for one, nothing is sent, and that isn't an error (C10-93.1.1).
             Work::Datagram(_) if request.length > qp.attributes.mtu => {}
             Work::Datagram(to) => ctx.push(Effect::Send(to.address, packet)),
             _ => qp.send(packet, ctx),
@@ -193,7 +195,7 @@ impl Requester {
         }
     }
 
-    /// An unreliable service has no answers: a request is complete when its last packet has gone out (9.8).
+    /// An unreliable service has no answers, so a request is complete when its last packet has gone out (9.8).
     fn count_as_answered(&mut self, next: Psn, qp: &View, ctx: &mut Ctx) {
         self.unacked = next;
         if self.begun.front().is_some_and(|wqe| next == wqe.last.plus(1)) {
@@ -222,7 +224,7 @@ impl Requester {
         self.timer = acknowledge_timeout(qp.attributes.timeout).map(|time| ctx.now + time);
     }
 
-    /// What is due: the end of a wait for the peer's receive, or for an answer.
+    /// Handles what's due: the end of the wait for the peer's receive, or for an answer.
     pub(super) fn timers(&mut self, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
         if self.rnr_until.is_some_and(|time| time <= ctx.now) {
             self.rnr_until = None;
@@ -247,7 +249,7 @@ impl Requester {
         Ok(())
     }
 
-    /// Sends all from the oldest unanswered packet on again. Signs of one loss do it once.
+    /// Sends everything from the oldest unanswered packet on again, but only once for all the signs of a single loss.
     pub(super) fn go_back(&mut self) {
         if !self.went_back {
             self.went_back = true;
@@ -255,7 +257,7 @@ impl Requester {
         }
     }
 
-    /// Something was answered: attempts and timer begin anew.
+    /// Something was answered, so the count of attempts and the timer start afresh.
     pub(super) fn progress(&mut self, qp: &View, ctx: &Ctx) {
         self.retries = qp.attributes.retries;
         self.rnr_retries = qp.attributes.rnr_retries;
@@ -270,7 +272,7 @@ impl Requester {
     }
 }
 
-/// 4.096 µs × 2^code; 0 is for ever.
+/// 4.096 µs × 2^code. Code 0 means for ever.
 fn acknowledge_timeout(code: u8) -> Option<Duration> {
     (code != 0).then(|| Duration::from_nanos(4096 << code.min(31)))
 }

@@ -1,8 +1,8 @@
-//! The responder: carries out what the peer's requester asks for, in the order of its PSNs, and answers
-//! (specification, volume 1, 9.7.4 and 9.7.5; errors 9.9.3).
+//! The responder carries out what the peer's requester asks for, in the order of the PSNs, and answers (specification, volume 1,
+//! 9.7.4 and 9.7.5; errors 9.9.3).
 //!
-//! It answers: Send, RDMA Write, RDMA Read Request, Compare Swap, Fetch Add, Atomic Write, Flush. Each packet passes the same gates, in this order:
-//! psn, sequence, length, access, resource, memory. The first gate that is shut decides what is answered.
+//! It answers Send, RDMA Write, RDMA Read Request, Compare Swap, Fetch Add, Atomic Write and Flush. Each packet passes the same
+//! gates, in this order: psn, sequence, length, access, resource, memory. The first gate that's shut decides the answer.
 
 use super::responses::Response;
 use super::verdict::{Fault, Nak};
@@ -18,7 +18,7 @@ use roce::aeth::Syndrome;
 use roce::opcode::Operation;
 use std::collections::VecDeque;
 
-/// A message of several packets, as far as it has come.
+/// How far a message of several packets has come.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Incoming {
     /// Where a WRITE goes; None for a SEND.
@@ -31,31 +31,32 @@ pub(super) struct Incoming {
 pub(super) struct Responder {
     pub(super) expected: Psn,
     pub(super) msn: u32,
-    /// A first request has come.
+    /// The first request has come.
     heard: bool,
-    /// A gap, or a missing receive, has been told: once is enough.
+    /// A gap or a missing receive has been reported, and once is enough.
     nak_sent: bool,
     pub(super) message: Option<Incoming>,
     /// The receive that a SEND under way is filling.
     pub(super) receive: Option<ReceiveRequest>,
-    /// Atomics that were carried out, with what stood there, and what else has an answer of its own: asked for again, they must not be carried out again.
+    /// What must not be carried out again if it's asked for again: atomics, with what they found, and the other operations that
+    /// have an answer of their own.
     pub(super) atomics: VecDeque<(Psn, u64)>,
-    /// What still has to be sent, in the order of PSNs.
+    /// What remains to be sent, in the order of PSNs.
     pub(super) responses: VecDeque<Response>,
-    /// When READ responses may go out, by the rate of the link and what was heard of congestion.
+    /// When READ responses may go out, considering the rate of the link and what it has heard of congestion.
     pub(super) pace: Pace,
 }
 
-/// A request comes.
+/// Receiving requests.
 impl Responder {
     pub(super) fn start(&mut self, first: Psn) {
         self.expected = first;
     }
 
-    /// Nothing is received or answered any more. Gives back the receive that was being filled.
+    /// Receives and answers nothing any more. Returns the receive that was being filled.
     pub(super) fn stop(&mut self) -> Option<ReceiveRequest> {
         self.message = None;
-        // A NAK is the last word: what stands before it in the queue is still sent.
+        // A NAK is the last word, but what was queued before it is still sent.
         let is_nak = |response: &Response| matches!(response, Response::Packet(last) if last.aeth.syndrome != Syndrome::ACK.byte());
         if !self.responses.back().is_some_and(is_nak) {
             self.responses.clear();
@@ -92,7 +93,7 @@ impl Responder {
         }
     }
 
-    /// The psn gate: a packet before this one is missing.
+    /// The psn gate is shut: a packet before this one is missing.
     fn gap(&mut self, psn: Psn, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
         let expected = self.expected;
         if std::mem::replace(&mut self.nak_sent, true) {
@@ -102,9 +103,9 @@ impl Responder {
         self.send_ack(expected, Syndrome::Nak(roce::aeth::Nak::PsnSequence), qp, ctx)
     }
 
-    /// Sends what the request has put in the queue; then a message that is whole completes its receive.
+    /// Sends what the request has queued. Afterwards, a message that's whole completes its receive.
     pub(super) fn answer(&mut self, completes: Option<Completion>, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
-        // First the ACK, then the completion: a program that has seen it may end, and its device with it.
+        // The ACK comes first, because a program that has seen the completion may exit, and its device with it.
         self.send_responses(qp, ctx)?;
         if let Some(completion) = completes {
             self.receive = None;
@@ -113,26 +114,26 @@ impl Responder {
         Ok(())
     }
 
-    /// The request is carried out. The next one has this PSN.
+    /// The request is carried out, and the next one will have this PSN.
     pub(super) fn advance(&mut self, next: Psn, ends_message: bool) {
         self.expected = next;
         self.msn = (self.msn + u32::from(ends_message)) & 0xff_ffff;
     }
 
-    /// Tells what was done for the expected request, if anybody listens.
+    /// Logs what was done for the expected request, if anybody listens.
     pub(super) fn tell(&self, packet: &Packet, ends_message: bool, ctx: &mut Ctx, done: impl FnOnce() -> Fact) {
         let (psn, name, msn) = (packet.psn, packet.row().name, ends_message.then_some(self.msn));
         ctx.say(|| done().with("psn", psn).with("packet", name).maybe("msn", msn));
     }
 
-    /// Answers a request that cannot be carried out. Only a missing receive leaves the queue pair as it is.
+    /// Answers a request that can't be carried out. Only a missing receive leaves the queue pair as it was.
     pub(super) fn refuse(&mut self, psn: Psn, name: &str, nak: &Nak, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
         let (syndrome, fault) = nak.judge();
         ctx.say(|| Fact::new("refused").with("psn", psn).with("packet", name).refused(nak).with("answer", syndrome));
         self.send_ack(psn, syndrome, qp, ctx)?;
         match fault {
             Fault::Nobodys => {
-                // The packets behind it are on their way; they are dropped without a word.
+                // The packets after it are already on their way, and they're dropped without a word.
                 self.nak_sent = true;
                 return Ok(());
             }

@@ -1,8 +1,8 @@
-//! What the responder sends: acknowledgements and READ responses, in the order of PSNs (specification, volume 1, 9.7.5.1 and
-//! 9.7.5.2).
+//! What the responder sends: acknowledgements and READ responses, in the order of their PSNs (specification, volume 1, 9.7.5.1
+//! and 9.7.5.2).
 //!
-//! What answers a request waits behind what answers the requests before it: an ACK that overtook a READ response would tell the
-//! requester that the response was lost.
+//! The answer to a request waits for the answers to the requests before it. An ACK that overtook a READ response would make the
+//! requester believe that the response was lost.
 
 use super::responder::Responder;
 use super::segment::part;
@@ -15,10 +15,10 @@ use crate::psn::Psn;
 use roce::aeth::Syndrome;
 use roce::opcode::Operation;
 
-/// So many packets of READ responses go out at a time, so that others have their turn and sockets do not overflow.
+/// How many packets of READ responses go out at a time, so that others get their turn and sockets don't overflow.
 const BATCH: usize = 32;
 
-/// What still has to be sent.
+/// Something that remains to be sent.
 #[derive(Debug)]
 pub(super) enum Response {
     /// One packet.
@@ -26,14 +26,14 @@ pub(super) enum Response {
     Read(Read),
 }
 
-/// READ responses, from the packet at this index on. Their bytes are read when they are sent.
+/// READ responses, from the packet at this index on. Their bytes are read at the moment when they're sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Read {
     reth: Reth,
     first: Psn,
     index: u32,
     msn: u32,
-    /// It was asked for again.
+    /// It was asked for a second time.
     again: bool,
 }
 
@@ -76,16 +76,16 @@ impl Responder {
         self.responses.push_back(Response::Packet(packet));
     }
 
-    /// Puts a READ's responses in the queue. `again` says that it was asked for before.
+    /// Queues a READ's responses. `again` says that it was asked for before.
     pub(super) fn queue_read(&mut self, reth: Reth, first: Psn, again: bool) {
         let (msn, responses) = (self.msn, &mut self.responses);
-        // One that is asked for again comes before what waits behind it.
+        // One that's asked for again goes in front of everything with later PSNs.
         let at = responses.iter().position(|response| response.psn().since(first) >= 0).unwrap_or(responses.len());
         responses.insert(at, Response::Read(Read { reth, first, index: 0, msn, again }));
     }
 
-    /// The same for a READ of before. What is left of it in the queue, it replaces: it is still one READ. False if there is
-    /// no room.
+    /// The same for a READ that came before. It replaces what's left of that READ in the queue, because it's still one READ.
+    /// False if there's no room.
     pub(super) fn queue_read_again(&mut self, reth: Reth, first: Psn, qp: &View) -> bool {
         let mtu = qp.attributes.mtu;
         let holds = |read: &Read| (0..packets(read.reth.length, mtu) as i32).contains(&first.since(read.first));
@@ -98,8 +98,8 @@ impl Responder {
         true
     }
 
-    /// Whether one more READ may be under way. If as many are as agreed on, one that was asked for again gives up its place:
-    /// the requester may have got its bytes meanwhile, or else asks once more.
+    /// Whether one more READ may be under way. If there are as many as were agreed on, one that was asked for again gives up its
+    /// place. Its requester may have got the bytes in the meantime, or else it'll ask once more.
     pub(super) fn has_room_for_read(&mut self, qp: &View) -> bool {
         if self.responses.iter().filter_map(Response::read).count() < usize::from(qp.attributes.max_dest_rd_atomic) {
             return true;
@@ -117,13 +117,14 @@ impl Responder {
 
 /// Sending.
 impl Responder {
-    /// Sends an Acknowledge packet (an ACK or a NAK), behind what has to be sent before.
+    /// Sends an Acknowledge packet (an ACK or a NAK), after everything that must be sent before it.
     pub(super) fn send_ack(&mut self, psn: Psn, syndrome: Syndrome, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
         self.queue_ack(psn, syndrome, qp);
         self.send_responses(qp, ctx)
     }
 
-    /// Sends responses in their order, a batch at a time. READ responses keep their pace, and what stands behind them waits, too.
+    /// Sends responses in their order, a batch at a time. READ responses keep their pace, and so whatever is queued after them
+    /// waits as well.
     pub(super) fn send_responses(&mut self, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
         self.pace.waits_until = None;
         for _ in 0..BATCH {
@@ -140,7 +141,7 @@ impl Responder {
         Ok(())
     }
 
-    /// Sends the next response to a READ, which goes back to the front of the queue if there are more.
+    /// Sends the next response to a READ. If there are more, the READ goes back to the front of the queue.
     fn send_read_response(&mut self, read: Read, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
         match self.read_response(read, qp, ctx) {
             Ok(packet) => {
@@ -162,7 +163,7 @@ impl Responder {
         Ok(())
     }
 
-    /// The next READ response. The memory is checked with each: it may have been deregistered in between.
+    /// Makes the next READ response. The memory is checked for each, since it may have been deregistered in between.
     fn read_response(&self, read: Read, qp: &View, ctx: &Ctx) -> Result<Packet, Nak> {
         let Read { reth, first, index, msn, .. } = read;
         let mtu = qp.attributes.mtu;

@@ -1,7 +1,7 @@
 //! Which packet carries PSN *n* of a request (specification, volume 1, 9.4 and 9.7).
 //!
-//! A packet is made from its work request whenever it is to be sent: the first time, and again when it was lost. Nothing of
-//! it is kept. A READ that got a part of its response asks for the rest.
+//! A packet is made from its work request whenever it's to be sent, for the first time or again. None is kept. A READ that got
+//! part of its response asks for the rest.
 
 use super::requester::Wqe;
 use super::{packets, View};
@@ -14,13 +14,13 @@ use crate::work::{Local, Remote, SendRequest, Work};
 use roce::headers::{ieth, imm_dt};
 use roce::opcode::{Operation, Part};
 
-/// An ACK is asked for at the end of a message, and so often within it, so that the window moves on.
+/// An ACK is asked for at the end of a message, and once in this many packets before that, so that the window moves on.
 const ASK_EVERY: u32 = 16;
 
-/// The packet of `wqe` with this PSN, and the PSN of the packet behind it.
+/// The packet of `wqe` with this PSN, and the PSN of the packet after it.
 ///
 /// # Errors
-/// How the request fails: its own memory is out of reach.
+/// The status with which the request fails, because its own memory is out of reach.
 pub(super) fn segment(wqe: &Wqe, psn: Psn, qp: &View, ctx: &mut Ctx) -> Result<(Packet, Psn), Status> {
     let request = &wqe.request;
     let index = psn.since(wqe.first) as u32;
@@ -33,7 +33,7 @@ pub(super) fn segment(wqe: &Wqe, psn: Psn, qp: &View, ctx: &mut Ctx) -> Result<(
             let offset = index * qp.attributes.mtu;
             let va = remote.address.wrapping_add(offset.into());
             let reth = Reth { va, rkey: remote.rkey, length: request.length - offset };
-            // Its responses use up the PSNs up to the request's last one.
+            // Its responses use up all the PSNs to the request's last one.
             return Ok((Packet { opcode: code::READ_REQUEST, reth, ..empty }, wqe.last.plus(1)));
         }
         Work::CompareSwap { remote, compare, swap } => {
@@ -69,7 +69,7 @@ pub(super) fn segment(wqe: &Wqe, psn: Psn, qp: &View, ctx: &mut Ctx) -> Result<(
             let reth = Reth { va: address, rkey, length: request.length };
             Packet { opcode: code::FLUSH, reth, feth, ..empty }
         }
-        // It needs no packet, so none of its packets is asked for.
+        // It needs no packet, so nobody asks for one.
         Work::Bind(_) | Work::LocalInvalidate(_) => return Err(Status::LocQpOpErr),
     };
     Ok((packet, psn.plus(1)))
@@ -96,7 +96,7 @@ fn part_of_message(
         opcode: opcode_of(qp.service, operation, part, extra),
         immediate: immediate.unwrap_or_default(),
         invalidate: invalidate.unwrap_or_default(),
-        // A WRITE without immediate completes nothing at the peer, so it wakes nobody.
+        // A WRITE without an immediate completes nothing at the peer, so it wakes nobody.
         solicited: request.solicited && ends && (operation == Operation::Send || extra.is_some()),
         ack_request: empty.ack_request && (ends || index % ASK_EVERY == ASK_EVERY - 1),
         payload,

@@ -1,5 +1,5 @@
-//! The states of a queue pair, and which attributes each move needs and takes (specification, volume 1, 10.3.1 and
-//! table 96 in 11.2.5.2).
+//! The states of a queue pair, and which attributes each move needs and accepts (specification, volume 1, 10.3.1 and table 96 in
+//! 11.2.5.2).
 
 use super::Qp;
 use crate::errno::Errno;
@@ -11,31 +11,31 @@ use roce::opcode::Service;
 use std::fmt;
 use std::net::IpAddr;
 
-/// The states: the numbers of `ibv_qp_state`.
+/// The states, with the numbers of `ibv_qp_state`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     Reset = 0,
     /// Receives may be posted.
     Init = 1,
-    /// Ready to receive: the responder works.
+    /// Ready to receive, so the responder works.
     Rtr = 2,
-    /// Ready to send: the requester, too.
+    /// Ready to send, so the requester works as well.
     Rts = 3,
-    /// Send queue drained: the responder works, the requester begins nothing new.
+    /// Send queue drained. The responder works, but the requester begins nothing new.
     Sqd = 4,
-    /// All that is posted comes back.
+    /// Everything that's posted comes back.
     Err = 6,
 }
 
 impl State {
-    /// The state with this number. SQE is not among them: as with rdma_rxe (Linux 6.12), a send that fails moves a queue pair
-    /// of any service to ERR.
+    /// The state with this number. SQE isn't among them. As with rdma_rxe (Linux 6.12), a send that fails moves a queue pair of
+    /// any service to ERR.
     pub fn from_number(number: u32) -> Option<State> {
         use State::*;
         [Reset, Init, Rtr, Rts, Sqd, Err].into_iter().find(|state| *state as u32 == number)
     }
 
-    /// The attributes that the move to it needs, on the way from RESET to RTS. None off that way.
+    /// The attributes that a move to this state needs on the way from RESET to RTS; none off that way.
     pub fn needs(self, service: Service) -> Option<u32> {
         let before = match self {
             State::Init => State::Reset,
@@ -53,7 +53,7 @@ impl fmt::Display for State {
     }
 }
 
-/// The bits of `ibv_qp_attr_mask`: which attributes a move brings.
+/// The bits of `ibv_qp_attr_mask`, which say what attributes a move brings.
 pub mod mask {
     pub const STATE: u32 = 1;
     pub const CUR_STATE: u32 = 1 << 1;
@@ -77,31 +77,31 @@ pub mod mask {
     pub const DEST_QPN: u32 = 1 << 20;
 }
 
-/// What a queue pair has been told: the part of `ibv_qp_attr` that this device uses.
+/// What a queue pair has been told, which is the part of `ibv_qp_attr` that this device uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Attributes {
     /// What the peer may do, whatever its keys allow.
     pub access: Access,
-    /// The peer's address, from the address vector's GID: there packets go, and none is taken from elsewhere.
+    /// The peer's address, from the address vector's GID. Packets go there, and none are taken from anywhere else.
     pub peer: Option<IpAddr>,
-    /// The traffic class of what goes there, from the address vector.
+    /// The traffic class of packets that go there, from the address vector.
     pub class: u8,
     /// The largest payload of a packet, in bytes.
     pub mtu: u32,
     pub dest_qp: u32,
-    /// What a datagram must bring to be taken.
+    /// The key that a datagram must bring to be accepted.
     pub qkey: u32,
     /// The first PSN of the peer's requests.
     pub rq_psn: Psn,
     /// The first PSN of our requests.
     pub sq_psn: Psn,
-    /// How long to wait for an answer: 4.096 µs × 2^n, and 0 is for ever.
+    /// How long to wait for an answer: 4.096 µs × 2^n, where 0 means for ever.
     pub timeout: u8,
-    /// How often to try again then.
+    /// How often to try again after that.
     pub retries: u8,
-    /// How often to try again when the peer had no receive posted; 7 is for ever.
+    /// How often to try again if the peer had no receive posted; 7 means for ever.
     pub rnr_retries: u8,
-    /// How long the peer shall wait when we have none: a code of table 45.
+    /// How long the peer should wait if we have no receive, as a code of table 45.
     pub min_rnr_timer: u8,
     pub max_rd_atomic: u8,
     /// READs and atomics that the peer may have under way.
@@ -110,14 +110,14 @@ pub struct Attributes {
     pub notify_drained: bool,
 }
 
-/// For a move what it needs, and what it takes besides; None if there is no such move.
+/// What a move needs and what else it accepts, or None if there's no such move.
 fn needed_and_taken(service: Service, from: State, to: State) -> Option<(u32, u32)> {
     let (needed, taken) = of_reliable_connection(from, to)?;
     Some((of_service(service, needed), of_service(service, taken)))
 }
 
-/// What is left of the attributes for another service. Nobody answers it; and a datagram has no peer, but a key where a
-/// connection has rights.
+/// What's left of the attributes for another service. With an unreliable one nobody answers, and a datagram queue pair has no
+/// peer. Where a connection has access rights, it has a key.
 fn of_service(service: Service, attributes: u32) -> u32 {
     use mask::*;
     const OF_ANSWERS: u32 = TIMEOUT | RETRY_CNT | RNR_RETRY | MAX_QP_RD_ATOMIC | MAX_DEST_RD_ATOMIC | MIN_RNR_TIMER;
@@ -156,10 +156,10 @@ fn of_reliable_connection(from: State, to: State) -> Option<(u32, u32)> {
 }
 
 impl Qp {
-    /// Moves to a state, or stays, and takes over the attributes that `mask` names.
+    /// Moves to a state, or stays in it, and takes over the attributes that `mask` names.
     ///
     /// # Errors
-    /// `EINVAL`: there is no such move, or it lacks an attribute, or brings one that it does not take. Nothing is changed.
+    /// `EINVAL`: there's no such move, or it lacks an attribute, or brings one that it doesn't accept. Nothing is changed then.
     pub fn modify(&mut self, mask: u32, state: State, wanted: &Attributes, ctx: &mut Ctx) -> Result<(), Errno> {
         let to = if mask & mask::STATE != 0 { state } else { self.state };
         let (needed, taken) = needed_and_taken(self.settings.service, self.state, to).ok_or(Errno::EINVAL)?;
@@ -213,7 +213,7 @@ impl Qp {
         }
     }
 
-    /// In SQD: tells once that all that was begun is done, if the program has asked for it.
+    /// In SQD, notifies the program once that everything that had begun is done, if it has asked for that.
     pub(super) fn tell_if_drained(&mut self, ctx: &mut Ctx) {
         if self.state == State::Sqd && self.attributes.notify_drained && !self.requester.has_begun() {
             self.attributes.notify_drained = false;
@@ -222,7 +222,7 @@ impl Qp {
     }
 }
 
-/// Takes a value over, if the move brings it.
+/// Takes a value over if the move brings it.
 fn take<T>(mine: &mut T, wanted: T, is_brought: bool) {
     if is_brought {
         *mine = wanted;

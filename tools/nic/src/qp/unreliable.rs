@@ -1,8 +1,9 @@
-//! The responder of the services that answer nothing: unreliable connection and unreliable datagram (specification, volume 1,
-//! 9.8; errors 9.9.3, classes D and E).
+//! The responder of the services without answers, unreliable connection and unreliable datagram (specification, volume 1, 9.8;
+//! errors 9.9.3, classes D and E).
 //!
-//! What is wrong is dropped, and its sender never hears of it. The receive that it would have filled is filled by the next
-//! message; one of a shared queue comes back with an error, for the other queue pairs would miss it.
+//! Whatever is wrong is dropped, and its sender never hears of it. The receive that it would have filled is filled by the next
+//! message. A receive from a shared queue comes back with an error instead, because otherwise the other queue pairs would miss
+//! it.
 
 use super::messages::completion;
 use super::responder::Responder;
@@ -16,8 +17,8 @@ use crate::packet::Packet;
 use crate::work::ReceiveQueue;
 
 impl Responder {
-    /// A packet of an unreliable connection. A PSN that was not expected tells that one before it was lost: with it the rest of
-    /// its message is lost, and the next message begins anew.
+    /// A packet of an unreliable connection. If its PSN wasn't expected, one before it was lost. The rest of that message is then
+    /// lost as well, and the next message starts afresh.
     pub(super) fn receive_unanswered(
         &mut self,
         packet: Packet,
@@ -36,7 +37,7 @@ impl Responder {
         }
     }
 
-    /// A datagram. Before it comes the header of the packet that brought it.
+    /// A datagram. Its receive also gets the header of the packet that brought it.
     pub(super) fn receive_datagram(
         &mut self,
         route: Route,
@@ -75,8 +76,8 @@ impl Responder {
         Ok(Completion { src_qp: packet.deth.src_qp, grh: true, ..filled })
     }
 
-    /// Drops a packet, and with it its message. Only a receive whose own memory is out of reach breaks the queue pair: it would
-    /// stop every message.
+    /// Drops a packet, and its message with it. Only a receive whose own memory is out of reach breaks the queue pair, since it
+    /// would stop every message.
     fn forgo(&mut self, packet: &Packet, nak: &Nak, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
         let (psn, name) = (packet.psn, packet.row().name);
         ctx.say(|| Fact::new("dropped").with("psn", psn).with("packet", name).refused(nak));

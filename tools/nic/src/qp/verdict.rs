@@ -1,4 +1,4 @@
-//! Why the responder refuses a request, as data. It is told in words only when somebody listens.
+//! Why the responder refuses a request, as data. It's only put into words when somebody listens.
 
 use crate::completion::Status;
 use crate::memory::Refusal;
@@ -10,27 +10,27 @@ use std::fmt;
 /// The gate at which a request was stopped.
 #[derive(Debug)]
 pub(super) enum Nak {
-    /// It does not continue the message that has begun, or begins one within another.
+    /// It doesn't continue the message that has begun, or it begins one inside another.
     Sequence,
-    /// So many bytes are no payload of such a packet.
+    /// No such packet has a payload of this many bytes.
     Payload(usize),
     TooLong,
-    /// More bytes than the WRITE has announced, or fewer at its end.
+    /// More bytes than the WRITE announced, or fewer at its end.
     Announced {
         arrived: u32,
         announced: u32,
     },
-    /// The queue pair does not allow the operation with this name.
+    /// The queue pair doesn't allow the operation with this name.
     NotAllowed(&'static str),
     NotSupported,
-    /// A datagram with this key.
+    /// A datagram brought this key, which isn't ours.
     Qkey(u32),
-    /// The key that it is to make invalid cannot be.
+    /// The key that it should make invalid can't be made invalid.
     Invalidate(u32, Refusal),
     TooManyReads,
-    /// The address of an atomic operation is no multiple of eight.
+    /// The address of an atomic operation isn't a multiple of eight.
     Unaligned,
-    /// No receive is posted: try again after the time of this code.
+    /// No receive is posted. The requester should try again after the time of this code.
     NotReady {
         timer: u8,
     },
@@ -41,7 +41,7 @@ pub(super) enum Nak {
     },
     /// The receive's own memory is out of reach.
     OwnMemory(Refusal),
-    /// The key does not open the memory.
+    /// The key doesn't open the memory.
     Memory {
         reth: Reth,
         refusal: Refusal,
@@ -50,21 +50,21 @@ pub(super) enum Nak {
 
 /// What a refused request means for us.
 pub(super) enum Fault {
-    /// None: the requester tries again.
+    /// Nothing, because the requester will try again.
     Nobodys,
-    /// The receive's: so it completes.
+    /// It's the receive's fault, so the receive completes.
     Receive(Status),
-    /// The peer's: the program is told.
+    /// It's the peer's fault, so our program gets an event.
     Peer(AsyncEvent),
 }
 
 impl Nak {
-    /// What the requester is told (9.7.5), and whose fault it is.
+    /// What to tell the requester (9.7.5), and whose fault it is.
     pub fn judge(&self) -> (Syndrome, Fault) {
         let (nak, fault) = match self {
             Nak::NotReady { timer } => return (Syndrome::rnr_nak(*timer), Fault::Nobodys),
             Nak::NoRoom { .. } => (aeth::Nak::InvalidRequest, Fault::Receive(Status::LocLenErr)),
-            // The bytes are placed: that is acknowledged (class J in 9.9.3).
+            // The bytes are placed, so they're acknowledged (class J in 9.9.3).
             Nak::Invalidate(..) => return (Syndrome::ACK, Fault::Receive(Status::RemInvReqErr)),
             Nak::OwnMemory(_) => (aeth::Nak::RemoteOperational, Fault::Receive(Status::LocProtErr)),
             Nak::Memory { .. } => (aeth::Nak::RemoteAccess, Fault::Peer(AsyncEvent::QpAccessError)),

@@ -1,4 +1,4 @@
-//! What the two halves of a queue pair see of it: what it was told, and where its completions go.
+//! What the two halves of a queue pair see of it: its settings, and where its completions go.
 
 use super::{Attributes, State};
 use crate::completion::{Completion, Status, WcOpcode};
@@ -20,13 +20,13 @@ pub(super) struct View {
 }
 
 impl View {
-    /// Sends a packet to the peer, which a connected queue pair has as soon as it can send.
+    /// Sends a packet to the peer, which a connected queue pair knows as soon as it can send.
     pub fn send(&self, packet: Packet, ctx: &mut Ctx) {
         let packet = Packet { class: self.class(ctx.link), ..packet };
         ctx.effects.extend(self.attributes.peer.map(|peer| Effect::Send(peer, packet)));
     }
 
-    /// The traffic class of what goes to the peer. Where we react to marks, switches may mark.
+    /// The traffic class of packets to the peer. If we react to marks, it allows switches to mark them.
     pub fn class(&self, link: Option<&Link>) -> u8 {
         match link.is_some_and(|link| link.dcqcn.is_some()) {
             true => self.attributes.class & !ecn::BITS | ecn::CAPABLE,
@@ -34,12 +34,12 @@ impl View {
         }
     }
 
-    /// What a RETH of the peer claims of our memory.
+    /// The claim on our memory that a RETH of the peer's makes.
     pub fn claim(&self, reth: Reth, needed: Access) -> Claim {
         Claim { pd: self.pd, qp: Some(self.number), key: reth.rkey, address: reth.va, length: reth.length, needed }
     }
 
-    /// Completes a send request. A success nobody asked to hear of is not told.
+    /// Completes a send request. A success that nobody asked to hear of isn't reported.
     pub fn complete_send(&self, request: &SendRequest, status: Status, ctx: &mut Ctx) {
         if status == Status::Success && !request.signaled && !self.signal_all {
             return;
@@ -49,7 +49,7 @@ impl View {
         ctx.push(Effect::Sent(Completion { length, ..completion }));
     }
 
-    /// Completes a receive that brought nothing.
+    /// Completes a receive that nothing has filled.
     pub fn complete_unfilled(&self, request: &ReceiveRequest, status: Status, ctx: &mut Ctx) {
         ctx.push(Effect::Received(self.completion(request.wr_id, status, WcOpcode::Recv)));
     }
