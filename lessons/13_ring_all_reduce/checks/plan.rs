@@ -9,11 +9,11 @@ fn plan(ranks: usize, elements: usize, slice: usize) -> Plan {
     Plan { ranks, elements, slice }
 }
 
-/// All ranks in one process, and the network is a list for each of them.
-fn simulate(plan: &Plan) -> (Vec<Vec<f32>>, Vec<usize>) {
+/// All ranks in one process, up to some step. The network is a list for each of them.
+fn simulate(plan: &Plan, steps: usize) -> (Vec<Vec<f32>>, Vec<usize>) {
     let mut vectors: Vec<Vec<f32>> = (0..plan.ranks).map(|rank| plan.before(rank)).collect();
     let (mut wires, mut sent) = (vec![VecDeque::new(); plan.ranks], vec![0; plan.ranks]);
-    for (step, number) in (0..2 * plan.half()).flat_map(|step| (0..plan.slices()).map(move |number| (step, number))) {
+    for (step, number) in (0..steps).flat_map(|step| (0..plan.slices()).map(move |number| (step, number))) {
         for rank in 0..plan.ranks {
             if let Some(slice) = plan.sends(rank, step, number) {
                 let numbers = vectors[rank][slice.bytes.start / WIDTH..slice.bytes.end / WIDTH].to_vec();
@@ -40,7 +40,7 @@ fn all_have_the_same_sum_to_the_bit_and_have_sent_no_more_than_their_share() {
         (2..=9).flat_map(|ranks| [0, 1, 7, 90, 1001].map(|all| (ranks, all, 64)).into_iter().chain([(ranks, 1001, 4)]))
     {
         let plan = plan(ranks, elements, slice);
-        let (vectors, sent) = simulate(&plan);
+        let (vectors, sent) = simulate(&plan, 2 * plan.half());
         let bits = |numbers: &[f32]| numbers.iter().map(|number| number.to_bits()).collect::<Vec<_>>();
         for (rank, vector) in vectors.iter().enumerate() {
             assert_eq!(bits(vector), bits(&in_the_rings_order(&plan)), "rank {rank} in {plan:?}");
@@ -52,6 +52,22 @@ fn all_have_the_same_sum_to_the_bit_and_have_sent_no_more_than_their_share() {
             assert!(sent[rank] * ranks <= due + 2 * plan.half() * WIDTH * ranks, "rank {rank} in {plan:?}");
         }
         assert_eq!(sent.iter().sum::<usize>(), 2 * plan.half() * plan.bytes(), "{plan:?}");
+    }
+}
+
+/// The tables of the lesson's page, after each of the four steps.
+#[test]
+fn three_ranks_by_hand() {
+    let tables = [
+        [[1.1, 2.1, 6.4, 8.4, 5.1, 6.1], [1.2, 2.2, 3.2, 4.2, 10.3, 12.3], [2.5, 4.5, 3.3, 4.3, 5.3, 6.3]],
+        [[3.6, 6.6, 6.4, 8.4, 5.1, 6.1], [1.2, 2.2, 9.6, 12.6, 10.3, 12.3], [2.5, 4.5, 3.3, 4.3, 15.6, 18.6]],
+        [[3.6, 6.6, 6.4, 8.4, 15.6, 18.6], [3.6, 6.6, 9.6, 12.6, 10.3, 12.3], [2.5, 4.5, 9.6, 12.6, 15.6, 18.6]],
+        [[3.6, 6.6, 9.6, 12.6, 15.6, 18.6]; 3],
+    ];
+    for (step, table) in tables.iter().enumerate() {
+        let (vectors, _) = simulate(&plan(3, 6, 64), step + 1);
+        let near = |(ours, page): (&f32, &f32)| (ours - page).abs() < 1e-4;
+        assert!(vectors.iter().flatten().zip(table.iter().flatten()).all(near), "step {step}: {vectors:?}");
     }
 }
 

@@ -20,7 +20,7 @@ pub const WIDTH: usize = 4;
 pub struct Plan {
     pub ranks: usize,
     pub elements: usize,
-    /// The most bytes that a slice has.
+    /// How many bytes a slice has at most.
     pub slice: usize,
 }
 
@@ -42,7 +42,7 @@ impl Plan {
         is_sane && self.slices() <= 1 << 16
     }
 
-    /// The steps of one half: reduce-scatter takes so many, and all-gather as many again.
+    /// The number of steps in one half. Reduce-scatter takes this many, and all-gather takes as many again.
     pub fn half(&self) -> usize {
         self.ranks - 1
     }
@@ -64,7 +64,7 @@ impl Plan {
         (0..self.elements).map(|element| number(rank, element)).collect()
     }
 
-    /// The elements of a chunk. Where the division leaves a rest, some chunks have one more.
+    /// The elements of a chunk. If the division leaves a remainder, some chunks have one more.
     pub fn chunk(&self, chunk: usize) -> Range<usize> {
         let start = |chunk| chunk * self.elements / self.ranks;
         start(chunk)..start(chunk + 1)
@@ -80,12 +80,12 @@ impl Plan {
         self.bytes().div_ceil(self.ranks * self.slice)
     }
 
-    /// Bytes of a slot: it holds any slice, and the longest chunk may be shorter than one.
+    /// Bytes of a slot. It has room for any slice, but the longest chunk may be shorter than one.
     pub fn slot(&self) -> usize {
         (self.elements.div_ceil(self.ranks) * WIDTH).clamp(WIDTH, self.slice)
     }
 
-    /// One slice of what a rank sends in a step; None if nothing is left of the chunk for it.
+    /// One slice of what a rank sends in a step, or None if the chunk has no more.
     pub fn sends(&self, rank: usize, step: usize, number: usize) -> Option<Slice> {
         let chunk = self.sent_by(rank, step);
         let Range { start, end } = self.chunk(chunk);
@@ -107,7 +107,8 @@ fn number(rank: usize, element: usize) -> f32 {
     (element % 1000 + 1) as f32 + (rank + 1) as f32 / 10.0
 }
 
-/// The sum of all vectors, by one process alone, in the order of the ring: chunk c from rank c + 1 on, and rank c is the last.
+/// The sum of all vectors as one process computes it alone, in the ring's order: chunk c begins with rank c + 1 and ends with
+/// rank c.
 pub fn in_the_rings_order(plan: &Plan) -> Vec<f32> {
     let sum = |chunk: usize, element| {
         let ranks = (chunk + 1..=chunk + plan.ranks).map(|rank| rank % plan.ranks);

@@ -29,19 +29,19 @@ use common::{args::Args, args::Opt, args::Side::Server, ConnParam, QpCap};
 
 /// How many may wait to be looked at, as in listen(2).
 const BACKLOG: i32 = 16;
-/// How private data begins: of who asks rank 0 for a seat, of what it is told, and of a left neighbour that knocks.
+/// How private data begins: in the question for a seat, in rank 0's answer, and in a left neighbour's knock.
 const QUESTION: &str = "RA13 seat?";
 const ANSWER: &str = "RA13 seat";
 const KNOCK: &str = "RA13 from rank";
 
-/// So many parts of chunks may be under way to a rank that has not added them yet: it has a buffer for each, and a receive.
+/// How many slices may be under way to a rank that hasn't added them yet. It has a buffer for each, and a receive.
 const SLOTS: usize = 2;
 /// Room in each queue of a QP. WRITEs and credits go different ways, so each QP has only the one or the other to send.
 const QUEUE: QpCap = QpCap { max_send_wr: 4, max_recv_wr: SLOTS as u32, ..QpCap::SMALL };
 /// How long the device waits for an ACK before it sends again: 4.096 µs × 2^17 = 0.54 s.
 const ACK_TIMEOUT: u8 = 17;
-/// A packet without an ACK is sent again six times. A receiver that is not ready is not asked again: it ends the connection. With
-/// credits it never comes to that.
+/// A packet without an ACK is sent again six times. But a receiver that isn't ready ends the connection at once. With credits
+/// it never comes to that.
 fn conn_param(private_data: Vec<u8>) -> ConnParam {
     ConnParam { private_data, retry_count: 6, rnr_retry_count: 0, ..ConnParam::default() }
 }

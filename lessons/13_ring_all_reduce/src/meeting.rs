@@ -10,16 +10,16 @@ use common::{address, args::Args, cm::*, deadline::Deadline, *};
 
 use crate::{plan::Plan, ACK_TIMEOUT, ANSWER, BACKLOG, ELEMENTS, PAUSE, QUESTION, SLICE, SLOW};
 
-/// Where a rank is knocked at, until all is done. Fields are dropped from the top.
+/// Where others knock at a rank, until everything is done. Fields are dropped from the top.
 pub struct Door {
     _listener: CmId,
     knocks: EventChannel,
-    /// Rank 0's alone: what it has told each of the others.
+    /// Only rank 0 uses this. It's what it has told each of the others.
     told: BTreeMap<IpAddr, String>,
 }
 
 impl Door {
-    /// Before the first knock anywhere: who is told to come to us finds us listening.
+    /// Comes before the first knock anywhere, so that whoever is sent to us finds us listening.
     pub fn listen(host: &str, port: u16) -> Result<Self> {
         let _stage = stage("listen");
         let knocks = EventChannel::create()?;
@@ -51,7 +51,7 @@ impl Door {
         Ok(())
     }
 
-    /// Who knocks with these words, and what he asks for. Anybody else is turned away.
+    /// Returns who knocks with these words, and what they ask for. Anybody else is turned away.
     fn answer(&self, words: Option<&str>) -> Result<Option<(CmId, ConnParam)>> {
         let event = self.knocks.get_cm_event()?;
         // The private data belongs to the event, so we copy it before the ack.
@@ -67,8 +67,8 @@ impl Door {
         }
     }
 
-    /// Says which seat it has to a rank of ours. Nobody acknowledges a ConnectReject: whoever has lost it asks again, in the middle
-    /// of our work, and the ring stands still until it is told.
+    /// Tells one of our ranks its seat. Nobody acknowledges a ConnectReject, so a rank that didn't get it asks again, in the
+    /// middle of our work, and the ring stands still until it's told.
     fn turn_away(&self, id: &CmId) -> Result<()> {
         let told = id.peer_addr().and_then(|from| self.told.get(&from.ip()));
         id.reject(told.map_or("the ring is closed", String::as_str).as_bytes())
@@ -80,7 +80,7 @@ impl Door {
 pub struct Seat {
     pub rank: usize,
     pub plan: Plan,
-    /// Milliseconds that this rank needs for each slice: it is to be slow.
+    /// How many milliseconds this rank pauses at each slice, if it should be slow.
     pub pause: usize,
     /// The right neighbour's address.
     pub right: String,
@@ -129,7 +129,8 @@ pub fn host(door: &mut Door, args: &Args) -> Result<Seat> {
     Ok(seat(0))
 }
 
-/// Everybody who asks for a seat, by address. The question is not answered yet. Who asks again has given up its first question.
+/// Waits for everybody who asks for a seat, and sorts them by address. Nobody gets an answer yet. A rank that asks twice has
+/// given up its first question.
 fn gather(door: &Door, plan: &Plan) -> Result<BTreeMap<IpAddr, CmId>> {
     let _stage = stage("gather");
     say!("waiting for {} more to make a ring of {}", plan.half(), plan.ranks);
@@ -141,7 +142,7 @@ fn gather(door: &Door, plan: &Plan) -> Result<BTreeMap<IpAddr, CmId>> {
     Ok(guests)
 }
 
-/// A ConnectReject for each: its reason is 28, the program's own, and its private data says all that the rank has to know.
+/// Sends each a ConnectReject. Its reason is 28, the program's own, and its private data has everything that the rank needs.
 fn tell_all(door: &mut Door, guests: BTreeMap<IpAddr, CmId>, seat: impl Fn(usize) -> Seat) -> Result<()> {
     let _stage = stage("tell_all");
     door.told = (1..).zip(guests.keys()).map(|(rank, ip)| (*ip, seat(rank).encode())).collect();
@@ -154,7 +155,7 @@ pub fn ask(_: &mut Door, args: &Args) -> Result<Seat> {
     let events = EventChannel::create()?;
     let id = resolve(&events, &args.address, args.port)?;
     id.connect(&ConnParam { private_data: QUESTION.into(), ..ConnParam::default() })?;
-    // As long as a server waits for its clients: they may all come later.
+    // We wait as long as a server waits for its clients, because the others may come later.
     let event = events.get_cm_event()?;
     match Seat::decode(event.private_data()) {
         Some(seat) if event.event() == RDMA_CM_EVENT_REJECTED => Ok(seat),

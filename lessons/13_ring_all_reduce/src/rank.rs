@@ -27,8 +27,8 @@ pub fn run(args: &Args, listen_on: &str, find_seat: fn(&mut Door, &Args) -> Resu
     verdict
 }
 
-/// The knock goes out, and nobody waits for its answer yet: all knock at the same time, and who waited first for its right
-/// neighbour's answer would keep its left one waiting, all round the ring.
+/// Knocks, and doesn't wait for the answer yet. All ranks knock at the same time. If each waited for its right neighbour's
+/// answer before it answered its left one, they'd wait for each other all round the ring.
 fn knock_right(ring: &mut Ring, id: CmId, events: EventChannel) -> Result<()> {
     let _stage = stage("knock_right");
     let Seat { rank, plan, .. } = ring.seat;
@@ -51,8 +51,8 @@ fn accept_left(ring: &mut Ring) -> Result<()> {
     id.accept(&conn_param(private_data).clamped_to(&asked))
 }
 
-/// Both connections are made when the right neighbour's answer is here, and the left one has ours. The answer tells where the
-/// right neighbour's memory is.
+/// Waits until the right neighbour has answered and the left one has our answer. The right one's answer says where its memory
+/// is.
 fn join(ring: &mut Ring) -> Result<()> {
     let _stage = stage("join");
     let event = await_event(ring, RIGHT, RDMA_CM_EVENT_ESTABLISHED)?;
@@ -71,14 +71,14 @@ fn disconnect(ring: &Ring) -> Result<()> {
     await_event(ring, RIGHT, RDMA_CM_EVENT_DISCONNECTED).map(|event| event.ack())
 }
 
-/// As `EventChannel::wait_for`; the error names the rank, and the door is kept meanwhile.
+/// Like `EventChannel::wait_for`, but an error names the rank, and whoever knocks meanwhile gets an answer.
 fn await_event(ring: &Ring, from: usize, wanted: CmEventType) -> Result<CmEvent> {
     let link = &ring.links[from];
     let here = ring.door.wait_readable(&[link.events.as_fd()], &Deadline::answer(wanted.to_string()));
     here.and_then(|()| link.events.wait_for(wanted)).map_err(|error| link.blame(&error))
 }
 
-/// What has come of it. Each number stands behind its name. It fails if the sum is not what one process gets alone.
+/// Reports what happened, each number after its name, and fails if the sum isn't what one process gets alone.
 fn report(ring: &Ring, all: Duration) -> Result<()> {
     let _stage = stage("report");
     let (Seat { rank, plan, .. }, [right, left]) = (ring.seat, [RIGHT, LEFT].map(|which| &ring.links[which]));

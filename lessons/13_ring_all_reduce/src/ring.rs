@@ -20,15 +20,15 @@ pub struct Link {
     pub events: EventChannel,
     /// Requests that have not completed yet.
     under_way: usize,
-    /// So many slices were sent to the right one, with so many bytes, or taken from the left one.
+    /// How many slices, and bytes, we've sent to the right one, or how many slices we've taken from the left one.
     pub slices: usize,
     pub bytes: usize,
-    /// How long for what it has to do.
+    /// How long we've waited for it.
     pub waited: Duration,
 }
 
 impl Link {
-    /// Whatever it is, who reads it has to know whom it is about, and where to look next.
+    /// Whatever went wrong, the reader should learn whom it's about, and where to look next.
     pub fn blame(&self, error: &Error) -> Error {
         let (rank, what) = (self.rank, error.to_string().split(". Next: ").take(1).collect::<String>());
         let next = format!("Look at the log of rank {rank}, at {}: whom does it name?", self.id.peer_name());
@@ -42,9 +42,9 @@ pub struct Ring<'a> {
     pub door: &'a Door,
     /// The right one, and then the left one.
     pub links: Vec<Link>,
-    /// Ours in the beginning, the sum in the end. In all-gather the left neighbour WRITEs into it.
+    /// Our own numbers in the beginning, and the sum in the end. In all-gather the left neighbour WRITEs into it.
     pub vector: MemoryRegion,
-    /// In reduce-scatter the left neighbour WRITEs here, as its bytes must be added first.
+    /// In reduce-scatter the left neighbour WRITEs here, because its bytes must be added first.
     pub slots: MemoryRegion,
     /// For both queue pairs.
     cq: CompletionQueue,
@@ -52,9 +52,9 @@ pub struct Ring<'a> {
     pd: ProtectionDomain,
     /// The right neighbour's vector and slots.
     pub theirs: [Metadata; 2],
-    /// So many slots and receives are free at the right neighbour's.
+    /// How many slots are free at the right neighbour, each with its receive.
     credits: usize,
-    /// What the left neighbour has WRITTEN, and we have not looked at.
+    /// The immediates of what the left neighbour has WRITTEN and we haven't looked at yet.
     arrived: VecDeque<u32>,
 }
 
@@ -67,7 +67,7 @@ impl<'a> Ring<'a> {
         // Room for all that the queues of both QPs can complete.
         let cq = channel.create_cq(2 * (QUEUE.max_send_wr + QUEUE.max_recv_wr) as i32)?;
         let open = Access::LOCAL_WRITE | Access::REMOTE_WRITE;
-        // A vector of no elements has a region all the same: there are none of no bytes.
+        // Even a vector of no elements gets a region, and a region can't be empty.
         let vector = pd.reg_mr(seat.plan.bytes().max(WIDTH), open)?;
         vector.write(0, &to_bytes(&seat.plan.before(seat.rank)))?;
         let slots = pd.reg_mr(seat.plan.slot() * SLOTS, open)?;
@@ -75,8 +75,8 @@ impl<'a> Ring<'a> {
         Ok(Self { seat, door, links, vector, slots, cq, channel, pd, theirs, credits: SLOTS, arrived })
     }
 
-    /// A queue pair for a neighbour, with a receive for each slot, before anybody can send. A WRITE with immediate uses one up, and
-    /// so does a credit; neither puts any bytes there.
+    /// Makes a queue pair for a neighbour, and posts a receive for each slot before anybody can send. A WRITE with immediate
+    /// uses one up, and so does a credit. Neither needs any memory there.
     pub fn link(&mut self, rank: usize, id: CmId, events: EventChannel) -> Result<()> {
         let qp = id.create_qp(&self.pd, &QpInitAttr::new(&self.cq, QUEUE))?;
         (0..SLOTS).try_for_each(|_| qp.post_recv_pieces(&[]).map(drop))?;
@@ -84,19 +84,19 @@ impl<'a> Ring<'a> {
         Ok(())
     }
 
-    /// The first half: every chunk goes round, and each rank adds its own to it. In the end rank r has the sum of chunk r.
+    /// The first half. Every chunk goes round, and each rank adds its own numbers to it. At the end rank r has the sum of chunk r.
     pub fn reduce_scatter(&mut self) -> Result<()> {
         let _stage = stage("reduce_scatter");
         self.steps(0..self.seat.plan.half())
     }
 
-    /// The second half: every sum goes round.
+    /// The second half. Every sum goes round.
     pub fn all_gather(&mut self) -> Result<()> {
         let _stage = stage("all_gather");
         self.steps(self.seat.plan.half()..2 * self.seat.plan.half())
     }
 
-    /// In each step a chunk goes to the right, while another one comes from the left: the next step's.
+    /// In each step one chunk goes to the right, while another comes from the left. That's the one we'll send in the next step.
     fn steps(&mut self, steps: Range<usize>) -> Result<()> {
         let Seat { rank, plan, .. } = self.seat;
         for (step, number) in steps.flat_map(|step| (0..plan.slices()).map(move |number| (step, number))) {
@@ -110,7 +110,7 @@ impl<'a> Ring<'a> {
         Ok(())
     }
 
-    /// One-sided, and yet the right neighbour's program is told: the immediate data say which slice of which chunk it is.
+    /// One-sided, and still the right neighbour's program hears of it. The immediate data say which slice of which chunk it is.
     fn send(&mut self, slice: &Slice) -> Result<()> {
         while self.credits == 0 {
             self.wait(RIGHT, &format!("a credit for step {}, chunk {}", slice.step, slice.chunk))?;
@@ -142,7 +142,7 @@ impl<'a> Ring<'a> {
         self.give_credit()
     }
 
-    /// What lies in the slot is added to our own, and the sum is what we send in the next step.
+    /// Adds what's in the slot to our own numbers. The sum is what we'll send in the next step.
     fn add(&self, slice: &Slice) -> Result<()> {
         let at = self.links[LEFT].slices % SLOTS * self.seat.plan.slot();
         let theirs = to_numbers(&self.slots.read(at..at + slice.bytes.len())?);
@@ -151,7 +151,7 @@ impl<'a> Ring<'a> {
         self.vector.write(slice.bytes.start, &to_bytes(&sum))
     }
 
-    /// The receive first, and then the word that it is there. The last slices need no word: nothing comes after them.
+    /// Posts the receive first, and only then says so. After the last slices we say nothing, because nothing will follow them.
     fn give_credit(&mut self) -> Result<()> {
         let (Seat { rank, plan, .. }, left) = (self.seat, &mut self.links[LEFT]);
         left.qp.post_recv_pieces(&[])?;
@@ -163,7 +163,7 @@ impl<'a> Ring<'a> {
         self.post(LEFT, Operation::SendImm(taken as u32), 0..0)
     }
 
-    /// Posts a request as soon as the queue has room: a neighbour's ACK may come after its next message.
+    /// Posts a request as soon as the queue has room for it. A neighbour's next message may overtake its ACK.
     fn post(&mut self, to: usize, what: Operation, bytes: Range<usize>) -> Result<()> {
         while self.links[to].under_way == QUEUE.max_send_wr as usize {
             self.wait(to, "its ACK")?;
@@ -175,8 +175,8 @@ impl<'a> Ring<'a> {
         Ok(())
     }
 
-    /// Who hangs up while a WRITE is under way does not know what has become of it. A credit is another matter: our left
-    /// neighbour has sent us all it had, so it has had its credits; and if the ACK of one is lost, it may have hung up.
+    /// Waits until our WRITEs have completed. If we hung up before that, we'd never know whether they arrived. Credits are
+    /// different. Our left neighbour has sent us everything, so it must have had them, and if the ACK of one is lost, it may be gone.
     pub fn finish(&mut self) -> Result<()> {
         let _stage = stage("finish");
         while self.links[RIGHT].under_way > 0 {
@@ -185,12 +185,12 @@ impl<'a> Ring<'a> {
         Ok(())
     }
 
-    /// Sleeps until something has completed, whatever it is. The error names the rank that it is awaited from.
+    /// Sleeps until something completes, whatever it is. An error names the rank that we were waiting for.
     fn wait(&mut self, from: usize, awaited: &str) -> Result<()> {
         let (started, link) = (Instant::now(), &self.links[from]);
         let deadline = Deadline::answer(format!("rank {}: {awaited}", link.rank));
         loop {
-            // Looked for before the poll: what came before the goodbye is then found.
+            // Look for a goodbye before the poll, so that the poll finds whatever came before it.
             let hung_up = is_readable(&link.events);
             // Arm, poll, and only then sleep. In any other order a completion could fall between poll and sleep.
             self.cq.req_notify()?;
@@ -214,7 +214,7 @@ impl<'a> Ring<'a> {
             None => self.links[from].under_way -= 1,
             Some(said) if from == LEFT => self.arrived.push_back(said),
             Some(_) => {
-                // The receive for the next credit, before the WRITE that will cause it.
+                // Post the receive for the next credit before the WRITE that will cause it.
                 self.links[RIGHT].qp.post_recv_pieces(&[])?;
                 self.credits += 1;
             }
