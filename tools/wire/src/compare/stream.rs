@@ -12,8 +12,8 @@ use roce::aeth::{Nak, Syndrome};
 use roce::opcode::{Operation, Part};
 use roce::packet::Remote;
 use roce::track::Membership;
+use rustc_hash::FxHashMap;
 use std::collections::hash_map::DefaultHasher;
-use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
@@ -29,7 +29,7 @@ pub(super) struct Rest {
     /// Of all that is to be the same.
     hash: DefaultHasher,
     /// For each key its number, in the order of use, and the address that it was used with first.
-    keys: HashMap<u32, (usize, u64)>,
+    keys: FxHashMap<u32, (usize, u64)>,
 }
 
 impl Rest {
