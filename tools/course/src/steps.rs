@@ -151,7 +151,7 @@ fn judge(project: &Project, mine: &Mine, step: &Step, place: Place) -> Result<bo
             command
         }
         Err(said) => {
-            writeln!(stdout(), "{said}\nIt doesn't build yet; the compiler says where.")?;
+            writeln!(stdout(), "{said}\nIt doesn't build yet. The compiler says where.")?;
             return Ok(false);
         }
     };

@@ -98,7 +98,7 @@ fn build_and_run(project: &Project, attempt: &Attempt, change: &Change, place: P
         Outcome::Ran { file, run, findings, .. } => (file, run, findings),
         Outcome::Refused(said) => {
             let folder = project.shown(copy.workspace());
-            let why = format!("{said}\nIt doesn't build yet; the compiler says where, as seen from {folder}.\n");
+            let why = format!("{said}\nIt doesn't build yet. The compiler says where, as seen from {folder}.\n");
             return Ok(Err(why));
         }
     };
