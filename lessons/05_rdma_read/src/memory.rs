@@ -6,8 +6,8 @@ use common::{say, stage, Access, Error, MemoryRegion, Metadata, Result, SendWr};
 
 use crate::{Resources, LEN, TEXT};
 
-/// What we'll write. Nobody reads it from outside, but our metadata names its rkey, and a device may give none to a region
-/// without any remote right.
+/// What we'll write. Nobody reads it from outside, but our metadata names its rkey, and a device may give no rkey to a region
+/// that no peer may reach.
 pub fn register_source(resources: &Resources, args: &Args) -> Result<MemoryRegion> {
     let _stage = stage("register_source");
     let payload: Vec<u8> = match args.number(&LEN) {

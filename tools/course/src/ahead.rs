@@ -4,12 +4,12 @@ use crate::change::Change;
 
 /// What a lesson's own program does not do yet, which the next lesson's does.
 const NOT_YET: [(&str, &str); 6] = [
-    ("01", "it connects no queue pair"),
-    ("02", "it sends no message, and posts no receive"),
-    ("03", "it writes nothing into the other side's memory"),
-    ("04", "it reads nothing back"),
-    ("05", "it knows no message that says that it is done"),
-    ("06", "it does not wait for what is flushed"),
+    ("01", "it doesn't connect a queue pair"),
+    ("02", "it sends no message and posts no receive"),
+    ("03", "it doesn't write into the other side's memory"),
+    ("04", "it doesn't read anything back"),
+    ("05", "it doesn't say when it's done"),
+    ("06", "it doesn't wait for flushed receives"),
 ];
 
 /// Whose the other side is, in a sentence, if it is a lesson's own.
@@ -18,7 +18,7 @@ pub fn other_side(change: &Change) -> Option<String> {
         let number = command.split_whitespace().find_map(|word| word.strip_prefix("lesson-"))?;
         let (_, not_yet) = NOT_YET.iter().find(|(lesson, _)| *lesson == number)?;
         Some(format!(
-            "The {node} is lesson {number}'s own: {not_yet}. If your program is ahead of this step, it may wait for that."
+            "The {node} is lesson {number}'s own: {not_yet}. If your program is ahead of this step, it may be waiting for that."
         ))
     })
 }

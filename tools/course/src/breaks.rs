@@ -17,7 +17,7 @@ use std::io::{self, stdout, IsTerminal, Write};
 pub fn make(project: &Project, number: &str, name: &str, quiet: bool, place: Place) -> Result<bool> {
     let Changes { breaks, exercises } = Changes::of(&project.lesson(number)?)?;
     if exercises.iter().any(|exercise| exercise.name.name == name) {
-        bail!("{number}-{name} is an exercise, and no change to look at: `make try-{number}-{name}`");
+        bail!("{number}-{name} is an exercise and not a change to look at: `make try-{number}-{name}`");
     }
     let found = breaks.into_iter().find(|it| it.change.name.name == name);
     let it = found.with_context(|| format!("there is no `{name}`: `make break-{number}` lists those of the lesson"))?;
@@ -26,7 +26,7 @@ pub fn make(project: &Project, number: &str, name: &str, quiet: bool, place: Pla
     match Attempt::of(project, Some(number))?.iter().find(|attempt| attempt.is_told_by(change)) {
         Some(attempt) => writeln!(
             stdout(),
-            "Its lines are those that an exercise asks for: they are shown when `make try-{}` is solved.",
+            "Its lines are the answer to an exercise, so they're shown once you've solved `make try-{}`.",
             attempt.exercise.name
         )?,
         None => write!(stdout(), "{}", show::edit(change, &copy, style.color)?)?,
@@ -39,7 +39,7 @@ pub fn make(project: &Project, number: &str, name: &str, quiet: bool, place: Pla
         Outcome::Refused(said) => writeln!(stdout(), "{said}")?,
         Outcome::Ran { file, run, findings, .. } => {
             writeln!(stdout(), "{}", show::part(run, findings, style)?)?;
-            let heading = bold("What had to come of it, and where it is in the run:", style.color);
+            let heading = bold("What should happen, and where it is in the run:", style.color);
             writeln!(stdout(), "{heading}\n{}", show::findings(findings, style))?;
             writeln!(stdout(), "The whole run:\n  {}\n", project.to_look_at(file))?;
         }
@@ -54,12 +54,12 @@ pub fn make(project: &Project, number: &str, name: &str, quiet: bool, place: Pla
         _ if is_as_told => {}
         Some(row) => {
             let text = format!(
-                "On the device this comes otherwise. {}: {}. On the kernel's driver: {}.",
+                "On the device this comes out differently. {}: {}. On the kernel's driver: {}.",
                 row.what, row.device, row.rxe
             );
             writeln!(stdout(), "{}", markdown::plain(&text, style.width))?;
         }
-        None => writeln!(stdout(), "This time it came otherwise than it had to. {}\n", excuse(place))?,
+        None => writeln!(stdout(), "This run didn't come out as the page says it should. {}\n", excuse(place))?,
     }
     write!(stdout(), "{}", markdown::plain(&it.why, style.width))?;
     writeln!(stdout(), "\nnext: make next")?;
@@ -73,7 +73,7 @@ pub fn make(project: &Project, number: &str, name: &str, quiet: bool, place: Pla
 /// What may be the reason for what did not come as told.
 fn excuse(place: Place) -> &'static str {
     match place {
-        Place::Lab => "A machine under load can do that; else the page is wrong.",
+        Place::Lab => "That may happen on a machine under load. If it happens again, the page is wrong.",
         Place::Device => {
             "The page says what the kernel's driver does; docs/device_differences.md lists where this device differs."
         }

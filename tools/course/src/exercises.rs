@@ -36,13 +36,13 @@ pub fn reset(project: &Project, name: &str) -> Result<bool> {
     let attempt = find(project, number, name)?;
     let folder = project.shown(&attempt.copy.folder);
     ensure!(attempt.state() != State::Untouched, "there is no {folder}: nothing to throw away");
-    ensure!(io::stdin().is_terminal(), "this throws away {folder}, so it has to be asked for at a terminal");
+    ensure!(io::stdin().is_terminal(), "this throws away {folder}, so ask for it at a terminal");
     let prompt = format!("Throw away {folder}, with all that you have written there? [y/N] ");
     if crate::typed(&prompt)?.eq_ignore_ascii_case("y") {
         attempt.reset(project)?;
-        writeln!(stdout(), "It is gone. `make try-{number}-{name}` begins again.")?;
+        writeln!(stdout(), "It's gone. `make try-{number}-{name}` starts over.")?;
     } else {
-        writeln!(stdout(), "Nothing is thrown away.")?;
+        writeln!(stdout(), "Nothing was thrown away.")?;
     }
     Ok(true)
 }
@@ -90,8 +90,8 @@ fn tell(project: &Project, Attempt { exercise, copy }: &Attempt) -> Result<()> {
         return Ok(());
     };
     let files: Vec<String> = repair.change.holes().into_iter().map(shown).collect();
-    writeln!(stdout(), "The place is in {}. Edit it, {again}", files.join(" and "))?;
-    writeln!(stdout(), "An editor that knows Rust wants the folder {}.", project.shown(copy.workspace()))?;
+    writeln!(stdout(), "The place to edit is in {}. Edit it, {again}", files.join(" and "))?;
+    writeln!(stdout(), "If your editor knows Rust, open the folder {} in it.", project.shown(copy.workspace()))?;
     Ok(())
 }
 

@@ -31,12 +31,15 @@ pub fn begin(project: &Project) -> Result<bool> {
     let left = mine.lay_out(project, &holes)?;
     match is_new {
         true => writeln!(stdout(), "Your NIC is {FOLDER}/: the device's core, with {} holes in it.\n", holes.len())?,
-        false => writeln!(stdout(), "{FOLDER}/ is there: what you have written stays, the rest is as it is today.\n")?,
+        false => writeln!(
+            stdout(),
+            "{FOLDER}/ is already there. What you've written stays, and the rest is brought up to date.\n"
+        )?,
     }
     for file in left {
         writeln!(
             stdout(),
-            "{FOLDER}/{file} stays as it is: you have changed more than holes in it. Today's is tools/{file}."
+            "{FOLDER}/{file} stays as it is, because you've changed more than its holes. The current one is tools/{file}."
         )?;
     }
     next(project, false, false)
@@ -69,7 +72,7 @@ fn found(project: &Project) -> Result<MineNic> {
 /// What was built; if it was not, what the compiler says is shown.
 fn built(built: Built) -> Result<Option<PathBuf>> {
     if let Err(said) = &built {
-        writeln!(stdout(), "{said}\nIt does not build yet: the compiler says where.")?;
+        writeln!(stdout(), "{said}\nIt doesn't build yet. The compiler says where.")?;
     }
     Ok(built.ok())
 }
@@ -133,7 +136,11 @@ fn tell(
     if mine.0.progress().has(TOLD, &hole.name) {
         writeln!(stdout(), "In {place}.\n")?;
     } else {
-        writeln!(stdout(), "{}\nWrite it in {place}. As it is now:\n", markdown::page(&hole.task, style.width))?;
+        writeln!(
+            stdout(),
+            "{}\nWrite it in {place}. What the judge says of it so far:\n",
+            markdown::page(&hole.task, style.width)
+        )?;
         mine.0.progress().note(TOLD, &hole.name)?;
     }
     writeln!(stdout(), "{seen}\n")?;
@@ -143,8 +150,8 @@ fn tell(
     for hint in &hole.hints[..hints(mine, hole, hint)?] {
         write!(stdout(), "{}", markdown::plain(&format!("Hint: {hint}"), style.width))?;
     }
-    writeln!(stdout(), "\nThe task, once more: {}", project.shown(&hole.page()))?;
-    writeln!(stdout(), "then: make nic; a hint: make nic ARGS=--hint")?;
+    writeln!(stdout(), "\nThe task again: {}", project.shown(&hole.page()))?;
+    writeln!(stdout(), "When you've written it: make nic. For a hint: make nic ARGS=--hint")?;
     Ok(())
 }
 
@@ -169,19 +176,19 @@ fn blame(project: &Project, mine: &MineNic, holes: &[Hole], at: usize, style: St
     let Some(culprit) = culprit else { return Ok(()) };
     let found = match culprit {
         Culprit::Here => {
-            "The fault is in this hole: with the project's own lines in all the others, it's the same.".to_owned()
+            "The fault is in this hole: it's still there with the project's own lines in all the others.".to_owned()
         }
         Culprit::Other { hole, alone } => {
             let (title, number, place) = (&hole.title, hole.name.number(), place(mine, hole)?);
             let rest = match alone {
                 true => "With the project's own lines there, this one is right.",
-                false => "But it's not the only one: another hole before that has a fault, too.",
+                false => "But it isn't the only one: another hole before that also has a fault.",
             };
             format!("The fault is in another hole: {title}, of lesson {number}, in {place}. {rest}")
         }
         Culprit::Outside(files) => format!(
-            "The fault is in no hole: with the project's own lines in all of them, it's the same. You have changed other lines of \
-             {}; today's are in tools/.",
+            "The fault isn't in a hole: it's still there with the project's own lines in all of them. You've changed other lines \
+             of {}; the current ones are in tools/.",
             files.join(", ")
         ),
     };

@@ -187,7 +187,7 @@ impl fmt::Display for Finding {
             }
             What::Printed(text) => write!(f, " prints: {text}")?,
             What::Call(call) => write!(f, " calls: {call}")?,
-            What::Event(event) => write!(f, " takes the event {event}")?,
+            What::Event(event) => write!(f, " gets the event {event}")?,
             What::Note(_) if is_left => {}
             What::Note(note) => write!(f, " notes: {note}")?,
             What::Exit(status) => write!(f, " ends with status {status}")?,

@@ -130,11 +130,10 @@ impl PageKind {
         name.lesson.join(self.folder).join(&name.name).with_extension("md")
     }
 
-    /// What the pages of all lessons are.
+    /// What the pages of all lessons are, also of those that have holes and no program.
     pub(crate) fn all<T>(&self, project: &Project, what: fn(Name, &Page) -> Result<T>) -> Result<Vec<T>> {
-        // The lessons of part three have holes, and no crate.
-        let lessons = files(&project.root.join("lessons"), |path| path.join(self.folder).exists())?;
-        let of_lessons = lessons.into_iter().map(|lesson| self.of(&lesson, what));
+        let lessons = files(&project.root.join("lessons"), |lesson| lesson.join(self.folder).exists())?;
+        let of_lessons = lessons.iter().map(|lesson| self.of(lesson, what));
         Ok(of_lessons.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
     }
 

@@ -98,7 +98,9 @@ impl Mine {
         let folder = project.root.join(FOLDER);
         if let Some(mine) = Self::find(&folder) {
             let file = project.shown(&folder.join(mine.language.source()));
-            bail!("there is {file} already: `make step` goes on with it. To begin anew, move the folder away first");
+            bail!(
+                "there is {file} already, and `make step` goes on with it. To start over, move the folder away first"
+            );
         }
         let own = language.files().iter().map(|(file, text)| (*file, (*text).to_owned()));
         // Its source comes last: without that there is no program yet.

@@ -133,7 +133,7 @@ fn text(stops: &[Stop]) -> String {
     let shown = last.or(next);
     text += &match shown {
         Some(stop) => stop.left(),
-        None => "Every lesson was run. docs/real_world.md says where this leads.\n".to_owned(),
+        None => "You've run every lesson. docs/real_world.md says where to go from here.\n".to_owned(),
     };
     if let (Some(_), Some(next)) = (last, next) {
         text += &format!("or on:     make lesson-{}\n", next.number);
@@ -158,10 +158,10 @@ fn text(stops: &[Stop]) -> String {
 
 fn welcome(stops: &[Stop]) -> String {
     let looked = stops.iter().find(|stop| stop.is_run);
-    let looked = looked.map(|stop| format!("You have looked at lesson {}. The course begins with 01.\n", stop.number));
+    let looked = looked.map(|stop| format!("You've looked at lesson {}. The course begins with 01.\n", stop.number));
     looked.unwrap_or_default()
         + "Welcome. docs/what_is_rdma.md says in ten minutes what this is about.\n\
-           Only to look, in an hour: that page, `make lesson-04`, the puzzle of lesson 07, `make lesson-10`.\n\n"
+           Just looking around for an hour? That page, `make lesson-04`, the puzzle of lesson 07, `make lesson-10`.\n\n"
 }
 
 #[cfg(test)]
@@ -179,14 +179,17 @@ mod tests {
         assert!(begin.starts_with("Welcome") && begin.contains("Lesson 01: x") && begin.contains("make lesson-01"));
         // Who has only looked at a later one is at the first.
         let looked = text(&[stop("01", false, &[]), stop("02", true, &[])]);
-        assert!(looked.starts_with("You have looked at lesson 02") && looked.contains("make lesson-01"), "{looked}");
+        assert!(looked.starts_with("You've looked at lesson 02") && looked.contains("make lesson-01"), "{looked}");
         let amid = text(&[stop("01", true, &["a", "b"]), stop("02", false, &[])]);
         assert!(amid.contains("make break-01 CHANGE=a") && amid.contains("1 more"), "{amid}");
         assert!(amid.ends_with("or on:     make lesson-02\n") && !amid.contains("run "), "{amid}");
         assert!(text(&[stop("01", true, &[]), stop("02", false, &[])]).starts_with("Lesson 02: x\n  read"));
-        assert!(text(&[stop("01", true, &[])]).starts_with("Every lesson"));
+        assert!(text(&[stop("01", true, &[])]).starts_with("You've run every lesson"));
         let behind = text(&[stop("01", true, &["a"]), stop("02", true, &[])]);
-        assert!(behind.starts_with("Every lesson") && behind.contains("have 1 break and 0 repairs left"), "{behind}");
+        assert!(
+            behind.starts_with("You've run every lesson") && behind.contains("have 1 break and 0 repairs left"),
+            "{behind}"
+        );
     }
 
     #[test]

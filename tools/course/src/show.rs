@@ -109,7 +109,7 @@ pub fn trouble(run: &[u8], style: Style) -> Result<String> {
 /// That a program has crashed, if one has.
 pub fn crashes(run: &[u8], style: Style) -> Result<String> {
     let lines: String = trouble::crashes(run)?.iter().map(|line| hanging("  ", line, style.width)).collect();
-    let follows = "  What is missing may follow from that.\n\n";
+    let follows = "  That may be why the rest is missing.\n\n";
     Ok(if lines.is_empty() { lines } else { lines + follows })
 }
 

@@ -26,9 +26,9 @@ const HINT: &str = "hint";
 pub fn begin(project: &Project, language: Language) -> Result<bool> {
     let mine = Mine::begin(project, language)?;
     let file = project.shown(&mine.folder.join(language.source()));
-    writeln!(stdout(), "Your program is {file}: its arguments are parsed, server and client are empty.\n")?;
+    writeln!(stdout(), "Your program is {file}. It parses its arguments; server and client are still empty.\n")?;
     if language == Language::Rust {
-        writeln!(stdout(), "Compiling what it stands on, for once: a minute or two ...\n")?;
+        writeln!(stdout(), "Compiling the libraries that it needs, which takes a minute or two, but only once ...\n")?;
         mine.prepare(project)?;
     }
     match current(project, &mine)? {
@@ -39,7 +39,7 @@ pub fn begin(project: &Project, language: Language) -> Result<bool> {
 }
 
 const NONE_YET: &str =
-    "you have no program yet: `make begin` lays one out, in Rust; or `make begin language=c`, `language=python`";
+    "you have no program yet. `make begin` lays one out in Rust; for the others it's `make begin language=c` or `language=python`";
 
 /// Judges the step that comes next; tells it, if that was not done yet, or if only that is wished. Or another one, which is
 /// named: `01-2`.
@@ -71,10 +71,10 @@ pub fn hint(project: &Project, named: Option<&str>, again: bool) -> Result<bool>
         mine.progress().note(HINT, &step.name)?;
     }
     if first > 0 {
-        writeln!(stdout(), "\nThose before it once more: make hint ARGS=--all")?;
+        writeln!(stdout(), "\nThe earlier hints again: make hint ARGS=--all")?;
     }
     if told >= all {
-        writeln!(stdout(), "\nThese are all. `make solution` shows how the lesson does it.")?;
+        writeln!(stdout(), "\nThat's the last hint. `make solution` shows how the lesson does it.")?;
     }
     Ok(true)
 }
@@ -84,8 +84,8 @@ pub fn solution(project: &Project, named: Option<&str>, yes: bool) -> Result<boo
     let mine = find(project)?;
     let Some(step) = wished(project, &mine, named)? else { return finished(project) };
     if !yes {
-        ensure!(io::stdin().is_terminal(), "a solution has to be asked for at a terminal, or with ARGS=--yes");
-        if !crate::typed("Show how it is done? What you find yourself stays with you. [y/N] ")?
+        ensure!(io::stdin().is_terminal(), "ask for a solution at a terminal, or with ARGS=--yes");
+        if !crate::typed("Show how it's done? You'll remember better what you find yourself. [y/N] ")?
             .eq_ignore_ascii_case("y")
         {
             return Ok(true);
@@ -120,7 +120,7 @@ fn by_name(project: &Project, named: &str) -> Result<Step> {
 }
 
 fn finished(project: &Project) -> Result<bool> {
-    writeln!(stdout(), "All steps are done: your program does what lessons 01 to 07 do, and lesson 11.")?;
+    writeln!(stdout(), "All steps are done. Your program does what lessons 01 to 07 and lesson 11 do.")?;
     crate::next::next(project)
 }
 
@@ -133,7 +133,7 @@ fn tell(mine: &Mine, step: &Step) -> Result<()> {
     let style = Style::of_output();
     let task = in_language(&step.task, mine.language);
     writeln!(stdout(), "{}\n\n{}", heading(step, style), markdown::page(&task, style.width))?;
-    writeln!(stdout(), "Write it, then: make step (or make step ARGS=--watch). If you are stuck: make hint")?;
+    writeln!(stdout(), "Write it, then: make step (or make step ARGS=--watch). If you're stuck: make hint")?;
     if !mine.progress().has(TOLD, &step.name) {
         mine.progress().note(TOLD, &step.name)?;
     }
@@ -151,7 +151,7 @@ fn judge(project: &Project, mine: &Mine, step: &Step, place: Place) -> Result<bo
             command
         }
         Err(said) => {
-            writeln!(stdout(), "{said}\nIt does not build yet: the compiler says where.")?;
+            writeln!(stdout(), "{said}\nIt doesn't build yet. The compiler says where.")?;
             return Ok(false);
         }
     };
@@ -164,17 +164,17 @@ fn judge(project: &Project, mine: &Mine, step: &Step, place: Place) -> Result<bo
         writeln!(stdout(), "{}", show::part(&run, &findings, style)?)?;
         write!(stdout(), "{}", show::findings(&findings, style))?;
         if !again.is_empty() {
-            writeln!(stdout(), "\nIt did as well when it was run once more (`lesson` is your program):\n{again}")?;
+            writeln!(stdout(), "\nIt also passed when we ran it once more (`lesson` is your program):\n{again}")?;
         }
         if mine.progress().has(DONE, &step.name) {
-            writeln!(stdout(), "\nThis step is done, now as before.")?;
+            writeln!(stdout(), "\nThis step is done, and your program still passes it.")?;
             renew(project, mine, step)?;
             return Ok(true);
         }
         return done(project, mine, step, &command);
     }
     if !again.is_empty() {
-        writeln!(stdout(), "It was run once more (`lesson` is your program):\n{again}")?;
+        writeln!(stdout(), "We ran it once more (`lesson` is your program):\n{again}")?;
     }
     write!(stdout(), "{}{}", show::crashes(&run, style)?, missing(&findings, style))?;
     if let Some(said) = ahead::other_side(&step.change) {
@@ -184,13 +184,13 @@ fn judge(project: &Project, mine: &Mine, step: &Step, place: Place) -> Result<bo
     if mine.progress().has(DONE, &step.name) {
         writeln!(
             stdout(),
-            "This step was done before. A later one may have asked for something else: then all is well.\n"
+            "You had already done this step. If a later one has asked for something else, that's fine.\n"
         )?;
     }
     let run = project.to_look_at(&file);
     writeln!(
         stdout(),
-        "The whole run:\n  {run}\nThe task once more: make step ARGS=--task\nthen: make step; make hint"
+        "The whole run:\n  {run}\nTo read the task again: make step ARGS=--task\nthen: make step, or make hint"
     )?;
     Ok(false)
 }
@@ -204,8 +204,8 @@ fn missing(findings: &[Finding], style: Style) -> String {
     let text = show::findings_without_run(&findings[..end], style);
     match more {
         0 => text,
-        1 => format!("{text}    (one more is missing behind it, which may follow from this)\n"),
-        _ => format!("{text}    ({more} more are missing behind it, which may follow from this)\n"),
+        1 => format!("{text}    (one more thing is missing after it, perhaps because of this)\n"),
+        _ => format!("{text}    ({more} more things are missing after it, perhaps because of this)\n"),
     }
 }
 
@@ -219,14 +219,14 @@ fn done(project: &Project, mine: &Mine, step: &Step, command: &str) -> Result<bo
     let is_last = next.as_ref().map(|next| &next.name.lesson) != Some(lesson);
     if is_last {
         mine.keep(lesson)?;
-        writeln!(stdout(), "\nLesson {} is done: your program does what its own does.", step.name.number())?;
+        writeln!(stdout(), "\nLesson {} is done. Your program does what the lesson's own does.", step.name.number())?;
         if let Some(next) = &next {
             writeln!(stdout(), "Before you go on, read docs/{}.md.", name(&next.name.lesson))?;
         }
     }
     if is_last && COMPARED.contains(&step.name.number().as_str()) {
         let run = certificate::plain(project, step, command)?;
-        writeln!(stdout(), "Beside the recorded run:\n{}", certificate::compare(project, lesson, &run)?)?;
+        writeln!(stdout(), "Compared with the recorded run:\n{}", certificate::compare(project, lesson, &run)?)?;
         if COMPARED.last() == Some(&step.name.number().as_str()) {
             let page = certificate::award(project, mine, &run)?;
             writeln!(stdout(), "Your certificate, with your own run to play: {}", project.shown(&page))?;

@@ -21,11 +21,11 @@ const COMPILED: &str = ".pyx\"";
 
 /// The signals of a crash, and what they say about the program.
 const CRASHES: [(i32, &str); 5] = [
-    (4, ": it ran into bytes that are no instruction"),
-    (6, ": it gave up by itself, as an assertion that failed does"),
-    (7, ": it touched memory that its file does not reach"),
+    (4, ": it tried to execute something that isn't an instruction"),
+    (6, ": it aborted itself, as a failed assertion does"),
+    (7, ": it touched mapped memory beyond the end of its file"),
     (8, ": it divided by zero"),
-    (11, ": it touched memory that is not its own, or not any more"),
+    (11, ": it touched memory that isn't its own, or no longer is"),
 ];
 /// System calls that librdmacm and libibverbs make and then wait for events to be acknowledged: with what.
 const HANGS: [(&str, &str, &str); 2] =
@@ -120,7 +120,7 @@ impl Saying {
 fn why(text: &str, node: &str, last: &str) -> Option<String> {
     let (_, call, ack) = HANGS.iter().find(|(name, ..)| *name == last)?;
     let is_about = text.contains(&format!("the {node} had not ended"));
-    is_about.then(|| format!(". The {node} waits in {call}: an event was taken, and not given back with {ack}"))
+    is_about.then(|| format!(". The {node} waits in {call}, because an event hasn't been acknowledged with {ack}"))
 }
 
 /// The programs of a run that have crashed: whatever else is missing may follow from that.

@@ -31,9 +31,7 @@ pub fn judged(project: &Project, attempt: &Attempt, place: Place, style: Style) 
     let (exercise, unsolved) = (&attempt.exercise, |text| Ok(Verdict { is_solved: false, text }));
     if let Some(path) = attempt.missing()?.first() {
         let (path, name) = (project.shown(path), &exercise.name);
-        return unsolved(format!(
-            "There is no {path} any more. Put it back, or begin again with `make reset-{name}`.\n"
-        ));
+        return unsolved(format!("{path} is gone. Put it back, or start over with `make reset-{name}`.\n"));
     }
     let was_solved = attempt.state() == State::Solved;
     let is_again = matches!(attempt.state(), State::Tried(1..)) && attempt.is_unchanged()?;
@@ -55,7 +53,7 @@ pub fn judged(project: &Project, attempt: &Attempt, place: Place, style: Style) 
             let why = markdown::plain(&exercise.why, style.width);
             format!("{}\n{why}{}", bold("Solved.", style.color), of_lesson(attempt, was_solved, style)?)
         }
-        _ => "It was solved before, and is not now.\n".to_owned(),
+        _ => "You had solved it before, but it isn't solved any more.\n".to_owned(),
     };
     Ok(Verdict { is_solved, text: format!("{again}{seen}\n{told}") })
 }
@@ -67,7 +65,7 @@ fn of_lesson(attempt: &Attempt, was_solved: bool, style: Style) -> Result<String
     Ok(match (was_solved, edit.is_empty()) {
         (_, true) => "\nThe lesson has the same lines.\n".to_owned(),
         (true, _) => format!("\nThe lesson (-), and you (+):\n{edit}"),
-        _ => format!("\nHow the lesson does it, `make try-{}` shows now.\n", attempt.exercise.name),
+        _ => format!("\n`make try-{}` now shows how the lesson does it.\n", attempt.exercise.name),
     })
 }
 
@@ -89,7 +87,10 @@ fn read(project: &Project, attempt: &Attempt, reading: &Reading, style: Style) -
 fn build_and_run(project: &Project, attempt: &Attempt, change: &Change, place: Place, style: Style) -> Result<Judged> {
     let (copy, mut text) = (&attempt.copy, String::new());
     for path in copy.furnish(project, change)? {
-        text += &format!("{} is no part of the exercise: it is as in the repository again.\n", project.shown(&path));
+        text += &format!(
+            "{} isn't part of the exercise, so it's been restored from the repository.\n",
+            project.shown(&path)
+        );
     }
     let outcome = run(project, change, copy, place, style.color)?;
     let is_solved = outcome.is_as_told(change);
@@ -97,7 +98,7 @@ fn build_and_run(project: &Project, attempt: &Attempt, change: &Change, place: P
         Outcome::Ran { file, run, findings, .. } => (file, run, findings),
         Outcome::Refused(said) => {
             let folder = project.shown(copy.workspace());
-            let why = format!("{said}\nIt does not build yet: the compiler says where, as seen from {folder}.\n");
+            let why = format!("{said}\nIt doesn't build yet. The compiler says where, as seen from {folder}.\n");
             return Ok(Err(why));
         }
     };

@@ -152,7 +152,7 @@ pub fn fault(ops: &[Op], pair: &Pair, retries: Option<u8>) -> Option<String> {
             Op::FetchAdd(add) => {
                 let old = pair.client.bytes(at, 8).try_into().map_or(0, u64::from_ne_bytes);
                 if old != sum {
-                    return Some(format!("The {what} has to bring what stood there, {sum}. Yours: {old}."));
+                    return Some(format!("The {what} should bring what was there, {sum}. Yours: {old}."));
                 }
                 sum = sum.wrapping_add(add);
             }

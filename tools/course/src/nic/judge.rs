@@ -103,7 +103,7 @@ fn how(status: Option<ExitStatus>) -> String {
         (Some(PANICKED), _) => "It panics:".to_owned(),
         (_, Some(signal)) => format!("It crashes: the judge was ended by signal {signal}."),
         (code, _) => format!(
-            "It ends the judge's process, with exit status {}, before everything was looked at. Give a result instead.",
+            "It ends the judge's process, with exit status {}, before everything was looked at. Return a result instead.",
             code.unwrap_or_default()
         ),
     }

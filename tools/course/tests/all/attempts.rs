@@ -80,13 +80,13 @@ fn says(said: &str, words: &[&str]) {
 fn what_cannot_be_built_is_for_the_compiler_to_explain() {
     let tried = Tried::new("syntax");
     let said = tried.saves(&tried.begins("let = ;"));
-    says(&said, &["error: expected pattern, found `=`", "src/client.rs", "It does not build yet"]);
+    says(&said, &["error: expected pattern, found `=`", "src/client.rs", "It doesn't build yet"]);
     assert!(!said.contains("Hint:"), "{said}");
     assert_eq!(tried.attempt.state(), State::Tried(0), "no hint is used up");
 
     fs::remove_file(&tried.client).unwrap();
     let said = tried.is_told();
-    says(&said, &["There is no ", "src/client.rs any more", "make reset-04-test-syntax"]);
+    says(&said, &["src/client.rs is gone", "make reset-04-test-syntax"]);
     assert!(!tried.client.exists(), "what the reader throws away stays away");
     assert_eq!(tried.attempt.state(), State::Tried(0));
 }
@@ -131,6 +131,6 @@ fn what_the_lessons_call_is_no_part_of_an_exercise() {
     let (here, there) = (tried.attempt.copy.workspace().join("common/src/pd.rs"), "common/src/pd.rs");
     let there = fs::read_to_string(tried.project.root.join(there)).unwrap();
     fs::write(&here, "no Rust").unwrap();
-    says(&tried.is_told(), &["common/src/pd.rs is no part of the exercise", "remote access error"]);
+    says(&tried.is_told(), &["common/src/pd.rs isn't part of the exercise", "remote access error"]);
     assert_eq!(fs::read_to_string(&here).unwrap(), there);
 }

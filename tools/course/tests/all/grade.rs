@@ -295,7 +295,7 @@ fn the_other_programs_command_line_is_no_place_to_look_for_its_text() {
     let marks = rows[0]["marks"].as_array().unwrap().iter();
     let lost: BTreeSet<_> = marks.filter(|mark| mark["passed"] == false).map(|mark| mark["step"].to_string()).collect();
     assert!(["04-2-look", "04-3-"].iter().all(|step| lost.iter().any(|lost| lost.contains(step))), "{rows:#}");
-    assert!(rows.to_string().contains("did not print all of the client's text"), "{rows:#}");
+    assert!(rows.to_string().contains("didn't print the client's whole text"), "{rows:#}");
 }
 
 /// What a program that looks around says on standard output, in the run of step 01-1.

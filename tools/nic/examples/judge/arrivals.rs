@@ -147,11 +147,11 @@ pub fn place() -> Verdict {
         wanted.resize(pieces.iter().sum::<u32>() as usize, 0);
         let there = |(length, at): (&u32, usize)| side.bytes(PLACE + at * APART, *length as usize);
         if pieces.iter().zip(0..).flat_map(there).ne(wanted) {
-            return Err(format!("{when}: {placed} bytes are placed, piece after piece. Yours stand elsewhere."));
+            return Err(format!("{when}: {placed} bytes are placed, piece after piece. Yours are elsewhere."));
         }
         let behind = |(length, at): (&u32, usize)| side.bytes(PLACE + at * APART + *length as usize, full);
         if pieces.iter().zip(0..).flat_map(behind).any(|byte| byte != 0) {
-            return Err(format!("{when}: yours has written behind a piece."));
+            return Err(format!("{when}: yours has written past the end of a piece."));
         }
     }
     longest()?;
@@ -216,5 +216,5 @@ fn answered(side: &mut End, when: &str, wanted: &str) -> Result<(), String> {
         return Ok(());
     }
     let wanted = if wanted == "NAK" { "a NAK" } else { "an ACK" };
-    Err(format!("{when}: wanted is {wanted}. Yours: {}.{}", listed(&yours), side.decided()))
+    Err(format!("{when}: expected {wanted}. Yours: {}.{}", listed(&yours), side.decided()))
 }

@@ -29,29 +29,29 @@ pub fn atomic() -> Verdict {
     ]) {
         side.fill(CELL, &u64::to_ne_bytes(stands));
         let packet = atomic_request(opcode, psn, side.remote(CELL), operand, compare);
-        let compared = if opcode == code::FETCH_ADD { String::new() } else { format!(" if {compare} stands there") };
-        let when = format!("{stands} stands there; a {} of {operand} came{compared}", packet.row().name);
+        let compared = if opcode == code::FETCH_ADD { String::new() } else { format!(" if {compare} is there") };
+        let when = format!("{stands} is there; a {} of {operand} came{compared}", packet.row().name);
         side.receive(packet);
         let original = side.out.first().map_or(0, |answer| answer.original);
         expect(&mut side, &when, &[&format!("Atomic Acknowledge, PSN {psn}")])?;
         let there = side.bytes(CELL, 8).try_into().map_or(0, u64::from_ne_bytes);
         if (there, original) != (then, stands) {
             return Err(format!(
-                "{when}: then {then} stands there, and the answer brings {stands}. Yours: {there}, and {original}."
+                "{when}: then {then} is there, and the answer brings {stands}. Yours: {there}, and {original}."
             ));
         }
         side.receive(atomic_request(opcode, psn, side.remote(CELL), operand, compare));
         let again = side.out.drain(..).next_back().map(|answer| answer.original);
         if again != Some(stands) {
             return Err(format!(
-                "{when}, and came again: it has to be remembered, with the {stands} that stood there. Yours brings {again:?} then."
+                "{when}, and came again: it must be remembered, with the {stands} that was there. Yours brings {again:?} then."
             ));
         }
     }
     let cell = side.remote(CELL);
     for (what, remote, access, answer) in [
         (
-            "its address is no multiple of 8",
+            "its address isn't a multiple of 8",
             Remote { address: cell.address + 4, ..cell },
             15,
             "NAK, invalid request, PSN 0",
@@ -71,7 +71,7 @@ pub fn atomic() -> Verdict {
     let no_atomics = side.register(Access(ALL.0 & !Access::REMOTE_ATOMIC.0), SIZE as u64, PD);
     side.receive(atomic_request(code::FETCH_ADD, 0, Remote { rkey: no_atomics, ..cell }, 5, 0));
     expect(&mut side, "A fetch and add came; its key allows no atomics", &["NAK, remote access error, PSN 0"])?;
-    Ok("Eight bytes are changed, and what stood there is brought.".to_owned())
+    Ok("Eight bytes are changed, and the answer brings what was there.".to_owned())
 }
 
 /// An atomic operation comes again.
@@ -104,7 +104,7 @@ pub fn once() -> Verdict {
             expect(&mut side, &format!("{what} {when}"), &[answer])?;
             if packet.opcode == code::COMPARE_SWAP && brings != Some(packet.atomic.compare) {
                 return Err(format!(
-                    "{what} {when}: its answer brings what stood there the first time. Yours: {brings:x?}."
+                    "{what} {when}: its answer brings what was there the first time. Yours: {brings:x?}."
                 ));
             }
         }
@@ -120,7 +120,7 @@ fn too_long_ago() -> Result<(), String> {
     side.shows();
     for (psn, what, wanted) in [
         (1, "it is remembered", &["Atomic Acknowledge, PSN 1"][..]),
-        (0, "that is too long ago, and nobody knows what stood there", &[]),
+        (0, "that is too long ago, and nobody knows what was there", &[]),
     ] {
         side.receive(fetch_add(psn, cell));
         let when = format!("Two atomics may be under way, and three came, PSNs 0 to 2. PSN {psn} came again: {what}");

@@ -93,7 +93,7 @@ pub fn bell() -> Verdict {
             looked += 1;
         }
     }
-    Ok(format!("{looked} times the bell rang when it had to, and once."))
+    Ok(format!("{looked} times the bell rang when it should, and only once."))
 }
 
 fn completion(status: Status, solicited: bool) -> Completion {

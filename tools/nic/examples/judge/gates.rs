@@ -54,7 +54,7 @@ pub fn gates() -> Verdict {
         ));
     }
     shared_receive()?;
-    Ok(format!("{} claims: each gets the answer that it has to get.", claims.len()))
+    Ok(format!("{} claims: each gets the answer that it should get.", claims.len()))
 }
 
 /// A receive of a shared queue is in that queue's domain.
@@ -74,7 +74,7 @@ fn shared_receive() -> Result<(), String> {
             let whose =
                 if wanted == "ACK" { "that queue's domain" } else { "the queue pair's domain, which is another" };
             return Err(format!(
-                "A SEND came for a receive of a shared queue, whose memory is in {whose}: wanted is {wanted}. Yours: {answer}."
+                "A SEND came for a receive of a shared queue, whose memory is in {whose}: expected {wanted}. Yours: {answer}."
             ));
         }
     }
@@ -103,12 +103,12 @@ fn claims(key: u32, window: u32, zero: u32) -> Vec<(&'static str, Claim, Result<
             Err(Refusal::Pd),
         ),
         (
-            "A WRITE of a byte behind it, and the region allows READs: the access is asked first",
+            "A WRITE of a byte after it, and the region allows READs: the access is asked first",
             Claim { address: VA + LENGTH, length: 1, needed: Access::REMOTE_WRITE, ..whole },
             Err(Refusal::Access),
         ),
         ("A byte in front of it", Claim { address: VA - 1, length: 1, ..whole }, Err(Refusal::Bounds)),
-        ("A byte behind it", Claim { address: VA + LENGTH, length: 1, ..whole }, Err(Refusal::Bounds)),
+        ("A byte after it", Claim { address: VA + LENGTH, length: 1, ..whole }, Err(Refusal::Bounds)),
         ("One byte more than it has", Claim { length: LENGTH as u32 + 1, ..whole }, Err(Refusal::Bounds)),
         ("Two bytes from its last one on", Claim { length: 2, ..last }, Err(Refusal::Bounds)),
         ("An address at the end of all", Claim { address: u64::MAX, length: 2, ..whole }, Err(Refusal::Bounds)),

@@ -39,7 +39,7 @@ pub fn since() -> Verdict {
         }
         looked += 1;
     }
-    Ok(format!("{looked} pairs of PSNs, some across the end of the circle, are told apart."))
+    Ok(format!("{looked} pairs of PSNs, some across the end of the circle, compare as they should."))
 }
 
 /// Every field of every header, by itself and beside the others.
@@ -67,7 +67,7 @@ pub fn put() -> Verdict {
             }
         }
     }
-    Ok(format!("{looked} fields of all headers stand where they belong."))
+    Ok(format!("{looked} fields of all headers are where they belong."))
 }
 
 /// The definition: bit after bit, the highest first; bit 0 of a header is the first bit sent.
@@ -212,7 +212,7 @@ fn lower_field(udp: usize, at: usize) -> String {
         (24, "destination"),
     ];
     let (name, at, fields) = match at {
-        at if at >= udp + 8 => return format!(", {} bytes behind the UDP header", at - udp - 8),
+        at if at >= udp + 8 => return format!(", {} bytes after the UDP header", at - udp - 8),
         at if at >= udp => ("UDP", at - udp, &UDP[..]),
         at if udp == 20 => ("IPv4", at, &IPV4[..]),
         at => ("IPv6", at, &IPV6[..]),

@@ -47,7 +47,7 @@ pub fn send() -> Verdict {
         let done = side.sent.last().map(|completion| (completion.wr_id, completion.status));
         if done != Some((number, Status::Success)) {
             return Err(format!(
-                "{when}. Nobody answers: it is done as soon as it is sent, and one that is too long is, too. Yours is not.{}",
+                "{when}. Nobody answers: it is done as soon as it is sent, and so is one that's too long. Yours isn't.{}",
                 side.decided()
             ));
         }
@@ -143,14 +143,14 @@ pub fn packet() -> Verdict {
         if yours != *wanted {
             let wanted: Vec<String> = wanted.iter().map(|packet| (*packet).to_owned()).collect();
             let (wanted, yours, decided) = (listed(&wanted), listed(&yours), side.decided());
-            return Err(format!("{when}. Wanted is\n  {wanted}. Yours:\n  {yours}.{decided}"));
+            return Err(format!("{when}. Expected\n  {wanted}. Yours:\n  {yours}.{decided}"));
         }
         if packets.iter().flat_map(|packet| packet.payload.clone()).ne(bytes) {
             return Err(format!("{when}. Its packets carry the program's bytes, in order. Yours carry others."));
         }
     }
     asks_in_between()?;
-    Ok(format!("{} kinds of messages have in their packets what belongs there", posts.len()))
+    Ok(format!("{} kinds of messages have in their packets what they should", posts.len()))
 }
 
 /// A packet, and what it brings besides its payload.
@@ -238,5 +238,5 @@ pub fn ack() -> Verdict {
         "A READ has PSN 0, a SEND PSN 1; an ACK of PSN 1 came, and no bytes of the READ: the first request",
         None,
     )?;
-    Ok("An ACK answers for all before it, and for nothing behind".into())
+    Ok("An ACK answers for all before it, and for nothing after it".into())
 }

@@ -39,21 +39,21 @@ pub fn read_response(frames: &[Recorded]) -> Verdict {
         let yours: Vec<String> = answers.iter().map(shown).collect();
         let when = format!("A READ of {length} bytes came, and the MTU is {MTU}");
         if yours != wanted {
-            return Err(format!("{when}: wanted is {}. Yours: {}.", listed(&wanted), listed(&yours)));
+            return Err(format!("{when}: expected {}. Yours: {}.", listed(&wanted), listed(&yours)));
         }
         let carried: Vec<usize> = answers.iter().map(|packet| packet.payload.len()).collect();
         if carried != lengths {
             return Err(format!("{when}: its packets carry {lengths:?} bytes. Yours: {carried:?}."));
         }
         if answers.iter().flat_map(|packet| packet.payload.clone()).ne(bytes) {
-            return Err(format!("{when}: its packets carry the bytes that stand in memory. Yours are others."));
+            return Err(format!("{when}: its packets carry the bytes that are in memory. Yours carry others."));
         }
     }
     let mut side = in_rts(attributes(0, 0, 7, 7));
     side.receive(read(&side, SIZE - full, 2 * MTU));
     let answers = side.shows();
     if answers.len() != 1 || !answers[0].starts_with("NAK") {
-        return Err(format!("A READ came that ends outside the region: wanted is a NAK. Yours: {}.", listed(&answers)));
+        return Err(format!("A READ came that ends outside the region: expected a NAK. Yours: {}.", listed(&answers)));
     }
     let mut side = in_rts(attributes(0, 0, 7, 7));
     let rkey = side.register(Access::REMOTE_WRITE, SIZE as u64, PD);
@@ -80,7 +80,7 @@ fn taken_away() -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "A READ of {PACKETS} packets came; when {sent} of them were sent the program deregistered its memory: wanted is a NAK of PSN \
+        "A READ of {PACKETS} packets came; when {sent} of them were sent the program deregistered its memory: expected a NAK of PSN \
          {sent}, and nothing else. Yours: {}.",
         listed(&yours)
     ))
@@ -134,9 +134,9 @@ pub fn bytes_received(frames: &[Recorded]) -> Verdict {
     ] {
         let mut side = reader(600);
         side.receive(answer(part, 0, length));
-        ended(&side, &format!("There comes {what}"), Some(Status::BadRespErr))?;
+        ended(&side, &format!("A peer sends {what}"), Some(Status::BadRespErr))?;
         if side.bytes(512, 600).iter().any(|byte| *byte != 0) {
-            return Err(format!("There comes {what}: nothing of it is placed. Yours has written bytes."));
+            return Err(format!("A peer sends {what}: nothing of it is placed. Yours has written bytes."));
         }
     }
     behind_others()?;

@@ -36,7 +36,7 @@ pub fn go_back() -> Verdict {
     side.acknowledge(1, Syndrome::ACK);
     expect(&mut side, "The WRITE of PSN 1 is acknowledged, the READ before it is not answered", &all)?;
     side.acknowledge(2, Syndrome::ACK);
-    expect(&mut side, "The ACK of PSN 2 tells of the same loss", &[])?;
+    expect(&mut side, "The ACK of PSN 2 is a sign of the same loss", &[])?;
     let mut side = requester(&[Work::Send, Work::Read(ANYWHERE)], 7, 7);
     side.acknowledge(0, Syndrome::ACK);
     let when = "A SEND has PSN 0, a READ PSN 1. The ACK of PSN 0 came: it says nothing of the READ, which is under way";
@@ -46,7 +46,7 @@ pub fn go_back() -> Verdict {
     expect(&mut side, "A SEND has PSN 0, a READ PSN 1, and the READ's response came: nothing is lost", &[])?;
     in_the_middle()?;
     part_of_the_way()?;
-    Ok("What was lost is sent again, with all behind it, and once.".to_owned())
+    Ok("What was lost is sent again, with everything after it, and once.".to_owned())
 }
 
 /// A part of a message was answered: it goes back to the packet that was not.
@@ -154,7 +154,7 @@ pub fn progress() -> Verdict {
     side.shows();
     side.acknowledge(3, Syndrome::ACK);
     let again = ["RDMA Read Request, PSN 2", "RDMA Write Only, PSN 3"];
-    expect(&mut side, "One loss was mended; the ACK of PSN 3 tells of another one, PSN 2", &again)?;
+    expect(&mut side, "One loss was mended; the ACK of PSN 3 is a sign of another one, PSN 2", &again)?;
 
     let mut side = requester(&[Work::Send, Work::Send], 1, 7);
     for (psn, again) in [(0, &["Send Only, PSN 0", "Send Only, PSN 1"][..]), (1, &["Send Only, PSN 1"])] {
@@ -164,7 +164,7 @@ pub fn progress() -> Verdict {
     }
     not_before_unacked()?;
     rnr_attempts()?;
-    Ok("Whatever is answered begins attempts and timer anew.".to_owned())
+    Ok("Every answer starts attempts and timer afresh.".to_owned())
 }
 
 /// It has gone back, and before it may send again what it wants to send is answered.
@@ -257,7 +257,7 @@ pub fn gap() -> Verdict {
     };
     come(&mut side, 0, "it is the first", &["ACK, PSN 0"])?;
     come(&mut side, 2, "PSN 1 is missing", &["NAK, PSN sequence error, PSN 1"])?;
-    come(&mut side, 3, "that PSN 1 is missing has been told", &[])?;
+    come(&mut side, 3, "that PSN 1 is missing has been reported", &[])?;
     come(&mut side, 1, "the gap is closed", &["ACK, PSN 1"])?;
     come(&mut side, 3, "PSN 2 is missing now: it was dropped before", &["NAK, PSN sequence error, PSN 2"])?;
     Ok("A gap is told once, with the PSN that is missing.".to_owned())

@@ -60,8 +60,10 @@ impl Room {
     pub fn server() -> Result<Room, String> {
         let mut room = Room::new();
         room.come(&request(REMOTE, QPN));
-        let event =
-            room.told.pop().ok_or("A REQ came, and somebody listens: the program has to be told. Yours: nothing.")?;
+        let event = room
+            .told
+            .pop()
+            .ok_or("A REQ came, and somebody listens: the program should hear of it. Yours: nothing.")?;
         room.local = event.connection;
         if let Some(connection) = room.cm.get(room.local) {
             connection.owner = Some(OWNER);

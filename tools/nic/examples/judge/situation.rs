@@ -35,7 +35,7 @@ pub fn expect(side: &mut End, when: &str, wanted: &[&str]) -> Result<(), String>
         return Ok(());
     }
     let wanted: Vec<String> = wanted.iter().map(|name| (*name).to_owned()).collect();
-    Err(format!("{when}: wanted is {}. Yours: {}.{}", listed(&wanted), listed(&yours), side.decided()))
+    Err(format!("{when}: expected {}. Yours: {}.{}", listed(&wanted), listed(&yours), side.decided()))
 }
 
 /// Looks at the last answer. Which NAK it is, lesson 19 says.
@@ -55,7 +55,7 @@ pub fn ended(side: &End, when: &str, wanted: Option<Status>) -> Result<(), Strin
     if yours == wanted {
         return Ok(());
     }
-    Err(format!("{when}: wanted is {}. Yours: {}.{}", name(wanted), name(yours), side.decided()))
+    Err(format!("{when}: expected {}. Yours: {}.{}", name(wanted), name(yours), side.decided()))
 }
 
 /// Looks when it wants to be called again.
@@ -65,7 +65,7 @@ pub fn due(side: &End, when: &str, wanted: Option<Duration>) -> Result<(), Strin
     if yours == wanted {
         return Ok(());
     }
-    Err(format!("{when}: the next thing has to be due {}. Yours: {}.", name(wanted), name(yours)))
+    Err(format!("{when}: the next thing should be due {}. Yours: {}.", name(wanted), name(yours)))
 }
 
 /// One packet of a request without payload, as a peer sends it.
@@ -113,7 +113,7 @@ pub fn goes_on(side: &End, when: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "{when}: that is `progress`, and the timer of before has no meaning any more. Yours goes on: due in {:?}.",
+        "{when}: that's `progress`, so the old timer means nothing any more. Yours goes on: due in {:?}.",
         TIME / 2
     ))
 }

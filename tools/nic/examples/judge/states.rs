@@ -62,7 +62,7 @@ pub fn needed(from: State, to: State) -> u32 {
 }
 
 pub fn refused(from: State, to: State) -> String {
-    format!("{from} to {to} with all that it needs: it is a move. Yours refuses it.")
+    format!("{from} to {to} with all that it needs: that's a move. Yours refuses it.")
 }
 
 /// Tries each move with what it needs, without each thing that it needs, and with each other thing.
@@ -76,7 +76,7 @@ pub fn moves() -> Verdict {
                 MOVES.iter().filter(|(_, other, ..)| *other == to).map(|(.., names, _)| bits(names)).chain([0])
             {
                 if tried(brought)? {
-                    return Err(format!("{from} to {to} is no move. Yours makes it."));
+                    return Err(format!("{from} to {to} isn't a move. Yours makes it."));
                 }
                 looked += 1;
             }
@@ -92,9 +92,9 @@ pub fn moves() -> Verdict {
             let takes = (needed | taken) & bit != 0;
             match (tried(needed | bit)?, takes) {
                 (true, false) => {
-                    return Err(format!("{from} to {to} does not take {name}. Yours makes the move with it."))
+                    return Err(format!("{from} to {to} doesn't accept {name}. Yours makes the move with it."))
                 }
-                (false, true) => return Err(format!("{from} to {to} takes {name}. Yours refuses the move with it.")),
+                (false, true) => return Err(format!("{from} to {to} accepts {name}. Yours refuses the move with it.")),
                 _ => looked += 1,
             }
         }

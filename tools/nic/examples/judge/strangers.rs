@@ -48,7 +48,7 @@ pub fn verdict() -> Verdict {
         told(wrong, "the receive completes with", wrong.completes, completes)?;
         told(wrong, "the state is", Some(wrong.state), Some(side.qp.state()))?;
     }
-    Ok(format!("{} faults: each is answered by its code, and told to the program that can mend it.", all.len()))
+    Ok(format!("{} faults: each gets its own answer, and the program that can mend it hears of it.", all.len()))
 }
 
 fn told<T: PartialEq + std::fmt::Debug>(
@@ -61,7 +61,7 @@ fn told<T: PartialEq + std::fmt::Debug>(
     if wanted == yours {
         return Ok(());
     }
-    Err(format!("{}: {what}: wanted is {}. Yours: {}.", wrong.what, name(&wanted), name(&yours)))
+    Err(format!("{}: {what}: expected {}. Yours: {}.", wrong.what, name(&wanted), name(&yours)))
 }
 
 fn wrong_requests() -> Vec<Wrong> {
@@ -89,7 +89,7 @@ fn wrong_requests() -> Vec<Wrong> {
         },
         Wrong {
             event: Some(AsyncEvent::QpRequestError),
-            ..of("The middle of a SEND came, and no beginning", None, middle)
+            ..of("The middle of a SEND came, without its beginning", None, middle)
         },
         Wrong {
             event: Some(AsyncEvent::QpRequestError),
@@ -111,7 +111,7 @@ fn wrong_requests() -> Vec<Wrong> {
         Wrong {
             answer: "ACK, PSN 0",
             completes: Some(Status::RemInvReqErr),
-            ..of("A SEND with invalidate came, and names a key that is none", Some((8, true)), invalidates)
+            ..of("A SEND with invalidate came, and names a key that doesn't exist", Some((8, true)), invalidates)
         },
     ]
 }
@@ -170,7 +170,7 @@ pub fn flush() -> Verdict {
     move_to_err(&mut side);
     if !side.raised.contains(&AsyncEvent::LastWqeReached) {
         let when = "A queue pair with a shared receive queue is in ERR";
-        return Err(format!("{when}: wanted is {:?}. Yours: nothing.", AsyncEvent::LastWqeReached));
+        return Err(format!("{when}: expected {:?}. Yours: nothing.", AsyncEvent::LastWqeReached));
     }
     let mut side = in_rts(attributes(0, 0, 7, 7));
     move_to_err(&mut side);
@@ -217,5 +217,5 @@ fn in_order(when: &str, what: &str, came: &[Completion], wr_ids: Range<u64>, fir
     if yours == wanted {
         return Ok(());
     }
-    Err(format!("{when}. The {what}: wanted is\n  {}. Yours:\n  {}.", listed(&wanted), listed(&yours)))
+    Err(format!("{when}. The {what}: expected\n  {}. Yours:\n  {}.", listed(&wanted), listed(&yours)))
 }

@@ -102,7 +102,7 @@ pub fn accepted() -> Result<(), String> {
     });
     same("The program accepts", &wanted(&[Kind::ConnectReply], &[], RepSent), &room.seen())?;
     if room.cm.deadline() != Some(room.now + PATIENCE) {
-        return Err("The REP is sent: if no RTU comes, it has to be sent again. Yours does not ask, it tells.".into());
+        return Err("The REP is sent: if no RTU comes, it must be sent again. Yours doesn't ask, it tells.".into());
     }
     let mut room = Room::datagrams();
     let mut accepted = Ok(());
@@ -211,7 +211,7 @@ pub fn rows() -> Result<(), String> {
             number(&format!("{what}: the connection's transaction id is its"), EXCHANGE, exchange_of(&mut room))?;
         }
         if event.is_some_and(|event| matches!(kind, Rej | Rep) && event.private != mad.private_data()) {
-            return Err(format!("{what}: the program is told its private data. Yours tells it others."));
+            return Err(format!("{what}: the program gets its private data. Yours hands it others."));
         }
     }
     rep_again()?;
@@ -272,7 +272,7 @@ pub fn goodbye() -> Result<(), String> {
         )?;
         if room.cm.deadline() != Some(room.now + PATIENCE) {
             return Err(
-                "The DREQ is sent: if no DREP comes, it has to be sent again. Yours does not ask, it tells.".into()
+                "The DREQ is sent: if no DREP comes, it must be sent again. Yours doesn't ask, it tells.".into()
             );
         }
     }

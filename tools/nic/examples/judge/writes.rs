@@ -76,13 +76,13 @@ pub fn place_write(frames: &[Recorded]) -> Verdict {
         let packets = write(&side, offset, announced, lengths);
         let bytes: Vec<u8> = packets.iter().flat_map(|packet| packet.payload.clone()).collect();
         packets.into_iter().for_each(|packet| side.receive(packet));
-        answered(&side, &format!("There comes {what}"), wanted)?;
+        answered(&side, &format!("A peer sends {what}"), wanted)?;
         let room = bytes.len().min(size - offset);
         if wanted == "ACK" && side.bytes(offset, room) != bytes {
-            return Err(format!("There comes {what}: other bytes stand in memory then than it has brought."));
+            return Err(format!("A peer sends {what}: memory then holds other bytes than it has brought."));
         }
         if offset + announced as usize > size && side.bytes(offset, room).iter().any(|byte| *byte != 0) {
-            return Err(format!("There comes {what}: nothing may change. Yours has written its first packet."));
+            return Err(format!("A peer sends {what}: nothing may change. Yours has written its first packet."));
         }
     }
     keys_of_writes()?;
@@ -121,7 +121,7 @@ fn keys_of_writes() -> Result<(), String> {
         let lengths = if announced == MTU { &[MTU as usize][..] } else { &[MTU as usize, 1] };
         let first = write(&side, 0, announced, lengths).swap_remove(0);
         side.receive(Packet { reth: Reth { rkey, ..first.reth }, ..first });
-        answered(&side, &format!("There comes {what}"), wanted)?;
+        answered(&side, &format!("A peer sends {what}"), wanted)?;
     }
     Ok(())
 }

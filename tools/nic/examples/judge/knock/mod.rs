@@ -83,11 +83,11 @@ impl Seen {
                 count(&self.heard, &["REQ"])
             ),
             ACCEPT => format!(
-                "{} REPs are as rdma_rxe sent them, each field is the connection's own, and what wants an answer is asked",
+                "{} REPs are as rdma_rxe sent them, each field is the connection's own, and each is sent again if no answer comes",
                 count(&self.sent, &["REP"])
             ),
             TABLE => format!(
-                "{} messages mean what they meant to rdma_rxe, and each row of the table is as it has to be",
+                "{} messages mean what they meant to rdma_rxe, and each row of the table does what it should",
                 self.heard.values().sum::<usize>()
             ),
             READY => format!(

@@ -119,7 +119,7 @@ impl<'a> Side<'a> {
             let decided = self.decided();
             return Err((
                 hole,
-                format!("{frame}: {came} came; the program has to be told {kind:?}. Yours: nothing.{decided}"),
+                format!("{frame}: {came} came; the program should get the event {kind:?}. Yours: nothing.{decided}"),
             ));
         };
         let (is_request, is_reply) = (kind == EventKind::ConnectRequest, kind == EventKind::ConnectResponse);

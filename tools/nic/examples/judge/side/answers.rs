@@ -77,18 +77,18 @@ impl Side<'_> {
             (false, Some(_)) => {
                 return Err((
                     RECEIVE,
-                    format!("{came}: nothing for the program. Yours tells it of a message.{decided}"),
+                    format!("{came}: nothing for the program. Yours tells it about a message.{decided}"),
                 ))
             }
             (true, None) => {
                 let yours = if sent.is_some() { "only the answer" } else { "nothing" };
-                let has_to = "it has to be answered, and the program told of a message";
+                let has_to = "it should be answered, and the program should hear of a message";
                 // A WRITE has to be placed before.
                 let hole = if frame.packet.row().operation == Operation::Write { WRITE } else { RECEIVE };
                 return Err((hole, format!("{came}; {has_to}. Yours: {yours}.{decided}")));
             }
             (true, Some(told)) if sent.is_some_and(|sent| sent > told) => {
-                let said = "yours tells the program first, and sends the ACK then. A program that ends now takes its ACK with it";
+                let said = "yours tells the program first, and only then sends the ACK. A program that ends now takes its ACK with it";
                 return Err((RECEIVE, format!("{came}; {said}.")));
             }
             _ => {}
@@ -97,7 +97,7 @@ impl Side<'_> {
             let (wanted, yours) = (&self.message.bytes, buffer.bytes(buffer.address, self.message.bytes.len()));
             if let Some(at) = difference(wanted, &yours) {
                 let dump = differing("rdma_rxe", wanted, &yours, at, " of the program's buffer");
-                return Err((PLACE, format!("{came}; in the receive stands then:\n{dump}")));
+                return Err((PLACE, format!("{came}; afterwards the receive holds:\n{dump}")));
             }
             if !buffer.guards_stand() {
                 return Err((PLACE, format!("{came}; yours has written outside the receive.")));
@@ -114,7 +114,7 @@ impl Side<'_> {
         let Some(at) = difference(bytes, &yours) else { return Ok(()) };
         let dump = differing("rdma_rxe", bytes, &yours, at, " of the program's buffer");
         let came = format!("{}: {} came", frame.name(), name(&frame.packet));
-        Err((WRITE, format!("{came}; in memory stands then:\n{dump}")))
+        Err((WRITE, format!("{came}; afterwards memory holds:\n{dump}")))
     }
 
     /// rdma_rxe answered: ours has done so already.

@@ -41,7 +41,7 @@ impl Side<'_> {
         }
         let told = self.completed.len();
         if told > self.answered {
-            let said = format!("{}: the program is told that {told} requests are done; ", frame.name());
+            let said = format!("{}: the program hears that {told} requests are done; ", frame.name());
             return Err((SEND, format!("{said}answers to {} have come.", self.answered)));
         }
         Ok(())
@@ -137,13 +137,13 @@ impl Side<'_> {
             let wr_id = format!("wr_id {told}, a {work}");
             return Err((
                 hole,
-                format!("{came}; the program has to be told that {wr_id}, is done. Yours: nothing.{decided}"),
+                format!("{came}; the program should hear that {wr_id}, is done. Yours: nothing.{decided}"),
             ));
         }
         if told > has {
             return Err((
                 hole,
-                format!("{came}; yours tells the program of {told} requests, of which {has} are done.{decided}"),
+                format!("{came}; yours tells the program of {told} requests, but only {has} are done.{decided}"),
             ));
         }
         for (at, completion) in self.completed.iter().enumerate().skip(before) {

@@ -158,7 +158,7 @@ impl<'a> Side<'a> {
     pub fn replay(&mut self, hole: Hole) -> Result<(), Fault> {
         let talk = self.talk;
         for (index, frame) in talk.frames.iter().enumerate() {
-            let verb = if frame.from == self.me.address { "has to be sent" } else { "came" };
+            let verb = if frame.from == self.me.address { "should be sent" } else { "came" };
             came::now(format!("{}: {} {verb}", frame.name(), name(&frame.packet)));
             // What the holes of later lessons do is not this one's: it may panic, or have no end.
             let needs = if self.disturbs(frame) { LATER } else { self.needs(frame) };
