@@ -1,9 +1,10 @@
 //! What a learner has when all steps are done: a page that says so, with the run of her own program to play.
 
 use anyhow::{bail, Result};
-use course::change::{Change, Name, Options};
+use course::change::{Change, Options};
 use course::expected::Expectation;
 use course::mine::{Mine, DONE};
+use course::page::Name;
 use course::project::Project;
 use course::run::{run_program, Outcome, Place};
 use course::step::Step;

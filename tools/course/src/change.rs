@@ -2,36 +2,11 @@
 
 use crate::edit::Edit;
 use crate::expected::Expectation;
-use crate::kind::{AGAIN, BREAK, OUTCOME, PASS, RUN_BY};
-use crate::page::{Page, Part};
+use crate::kind::BREAK;
+use crate::page::{Name, Page, Part, AGAIN, OUTCOME, PASS, RUN_BY};
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::path::PathBuf;
-
-/// What a page of a lesson's changes is called. People say `03-late-receive`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Name {
-    pub lesson: PathBuf,
-    /// The file's name without its ending.
-    pub name: String,
-}
-
-impl Name {
-    /// The lesson's number: `03`.
-    pub fn number(&self) -> String {
-        let folder = self.lesson.file_name().unwrap_or_default().to_string_lossy();
-        folder.split('_').next().unwrap_or_default().to_owned()
-    }
-}
-
-impl fmt::Display for Name {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // As text, so that it can be filled up to a width.
-        f.pad(&format!("{}-{}", self.number(), self.name))
-    }
-}
 
 /// How a change is run.
 #[derive(Debug, Clone, Default, Deserialize)]

@@ -1,9 +1,9 @@
 //! Finding the pages of changes, in the order in which a reader meets them.
 
-use crate::change::{Break, Name};
+use crate::change::Break;
 use crate::exercise::Exercise;
 use crate::kind::{BREAK, REPAIR};
-use crate::page::Page;
+use crate::page::{Name, Page};
 use crate::project::Project;
 use anyhow::{bail, Result};
 use run::files::{files, name};

@@ -1,7 +1,8 @@
 //! A copy of a lesson with a change in it: a package of its own, built beside the lessons. It stands in a [`workspace`], below
 //! `target/course` or in a folder of the reader's. Many copies in one are built at once.
 
-use crate::change::{Change, Name};
+use crate::change::Change;
+use crate::page::Name;
 use crate::project::Project;
 use crate::workspace;
 use anyhow::{bail, Context, Result};

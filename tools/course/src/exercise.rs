@@ -1,9 +1,9 @@
 //! Exercises: what a reader mends in a lesson, or reads in a capture.
 
-use crate::change::{Change, Name};
+use crate::change::Change;
 use crate::edit::Edit;
-use crate::kind::{CUT, QUESTIONS, READING, REPAIR, SOLVED};
-use crate::page::{Page, Solution};
+use crate::kind::{READING, REPAIR};
+use crate::page::{Name, Page, Solution, CUT, QUESTIONS, SOLVED};
 use crate::proof::Proof;
 use crate::reading::Reading;
 use crate::run::Place;

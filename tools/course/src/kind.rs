@@ -25,29 +25,13 @@
 //! | Right 1 … | | `diff`: made to the hole (an exercise) or to the lesson's own source (a step), another solution; the tests try it |
 //! | Wrong 1 … | `The judge says: ` a part of that | `diff`: what the judge must refuse |
 
-use crate::change::Name;
-use crate::page::{Page, Part};
+use crate::page::{
+    Name, Page, Part, AGAIN, ANSWER, CUT, HINTS, OUTCOME, PASS, QUESTIONS, REFERENCE, RIGHT, RUN_BY, SOLVED, WRONG,
+};
 use crate::project::Project;
 use anyhow::{ensure, Context, Result};
 use run::files::{files, name};
 use std::path::{Path, PathBuf};
-
-/// What becomes of a lesson that is broken, and why.
-pub const OUTCOME: &str = "What happens";
-/// The options of the first run.
-pub(crate) const RUN_BY: &str = "How it's run";
-pub(crate) const HINTS: &str = "Hints";
-/// What the judge must see.
-pub(crate) const PASS: &str = "Pass when";
-/// Another run, which must show the same unless it says what.
-pub const AGAIN: &str = "Once more";
-pub(crate) const SOLVED: &str = "Solved";
-pub(crate) const ANSWER: &str = "Answer";
-pub(crate) const REFERENCE: &str = "Reference";
-pub(crate) const QUESTIONS: &str = "The questions";
-pub(crate) const CUT: &str = "The hole";
-pub(crate) const RIGHT: &str = "Right";
-pub(crate) const WRONG: &str = "Wrong";
 
 /// What a part must hold, if it isn't a fence.
 const PROSE: &str = "prose";

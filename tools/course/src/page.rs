@@ -10,10 +10,27 @@
 //! Which parts a page of a kind has is in [`crate::kind`].
 
 use crate::edit::Edit;
-use crate::kind::{HINTS, RIGHT, WRONG};
 use anyhow::{ensure, Context, Result};
 use run::files::{name, read};
-use std::path::Path;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// What becomes of a lesson that is broken, and why.
+pub const OUTCOME: &str = "What happens";
+/// The options of the first run.
+pub(crate) const RUN_BY: &str = "How it's run";
+pub(crate) const HINTS: &str = "Hints";
+/// What the judge must see.
+pub(crate) const PASS: &str = "Pass when";
+/// Another run, which must show the same unless it says what.
+pub const AGAIN: &str = "Once more";
+pub(crate) const SOLVED: &str = "Solved";
+pub(crate) const ANSWER: &str = "Answer";
+pub(crate) const REFERENCE: &str = "Reference";
+pub(crate) const QUESTIONS: &str = "The questions";
+pub(crate) const CUT: &str = "The hole";
+pub(crate) const RIGHT: &str = "Right";
+pub(crate) const WRONG: &str = "Wrong";
 
 /// How the name of the file ends that has the other parts of a page.
 pub const JUDGE: &str = "judge.md";
@@ -22,6 +39,29 @@ const RUN: &str = "[What the run shows](";
 const FENCE: &str = "```";
 /// What stands in fences.
 const KINDS: [&str; 5] = ["", "diff", "rust", "toml", "text"];
+
+/// What a page of a lesson's changes is called. People say `03-late-receive`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Name {
+    pub lesson: PathBuf,
+    /// The file's name without its ending.
+    pub name: String,
+}
+
+impl Name {
+    /// The lesson's number: `03`.
+    pub fn number(&self) -> String {
+        let folder = self.lesson.file_name().unwrap_or_default().to_string_lossy();
+        folder.split('_').next().unwrap_or_default().to_owned()
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // As text, so that it can be filled up to a width.
+        f.pad(&format!("{}-{}", self.number(), self.name))
+    }
+}
 
 #[derive(Debug, Clone)]
 pub struct Page {

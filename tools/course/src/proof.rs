@@ -1,11 +1,11 @@
 //! What has to be tried to prove a change: that it comes out as told, that an exercise can be solved, and that its judge is no
 //! yes-man.
 
-use crate::change::{Break, Change, Name};
+use crate::change::{Break, Change};
 use crate::edit::Edit;
 use crate::edited;
 use crate::expected::Expectation;
-use crate::page::Solution;
+use crate::page::{Name, Solution};
 use crate::run::{Outcome, Place};
 use anyhow::Result;
 use std::iter;

@@ -2,12 +2,12 @@
 
 use anyhow::{anyhow, Context, Result};
 use course::build::{build_lessons, build_programs, build_runner};
-use course::change::Name;
 use course::changes::Changes;
 use course::copy::Copy;
 use course::differences;
 use course::edited;
 use course::exercise::{Assignment, Exercise, Repair};
+use course::page::Name;
 use course::project::Project;
 use course::proof::Proof;
 use course::reference;

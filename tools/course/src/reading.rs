@@ -25,9 +25,9 @@
 //! hint = "…"
 //! ```
 
-use crate::change::Name;
 use crate::expected::Expected;
 use crate::judge::judge;
+use crate::page::Name;
 use crate::project::Project;
 use anyhow::{ensure, Context, Result};
 use run::capture::Reader;

@@ -3,11 +3,11 @@
 //! Its page is a [`STEP`](crate::kind::STEP).
 //! The lesson's own source passes all its steps. The program of the lesson before fails each.
 
-use crate::change::{Change, Name};
+use crate::change::Change;
 use crate::edited;
-use crate::kind::{ANSWER, REFERENCE, STEP};
+use crate::kind::STEP;
 use crate::mine::Language;
-use crate::page::Page;
+use crate::page::{Name, Page, ANSWER, REFERENCE};
 use crate::project::Project;
 use crate::proof::Proof;
 use crate::reference::{self, Reference};

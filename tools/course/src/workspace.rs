@@ -1,7 +1,7 @@
 //! The workspace around copies of lessons: versions, profiles and patches as in the repository's own manifest, and what the
 //! lessons call. No link leads out of a reader's: what is edited there is edited there alone.
 
-use crate::change::Name;
+use crate::page::Name;
 use crate::project::Project;
 use anyhow::{ensure, Context, Result};
 use run::files::{files, name, read, tree, write};

@@ -3,9 +3,8 @@
 //! Its page is a [`HOLE`](crate::kind::HOLE). The stub works wrongly, and ends.
 //! The solution is the project's own source.
 
-use crate::change::Name;
-use crate::kind::{ANSWER, CUT, HOLE};
-use crate::page::{Page, Solution};
+use crate::kind::HOLE;
+use crate::page::{Name, Page, Solution, ANSWER, CUT};
 use crate::project::Project;
 use anyhow::Result;
 use serde::Deserialize;

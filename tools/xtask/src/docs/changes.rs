@@ -5,8 +5,7 @@ use super::lanes::Recorded;
 use super::page;
 use super::sources::Sources;
 use anyhow::{Context, Result};
-use course::kind::OUTCOME;
-use course::page::Page;
+use course::page::{Page, OUTCOME};
 use run::files::read;
 use std::path::Path;
 
