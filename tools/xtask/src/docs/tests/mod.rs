@@ -219,3 +219,18 @@ fn lists_and_pictures_lack_nothing_and_have_nothing_too_much() {
     assert!(error("step99..step1").contains("has no `step99`") && error("step2..step1").contains("ends before"));
     assert!(error("me:x..step1").contains("no log lines of `me`, but of client, server"));
 }
+
+#[test]
+fn a_lesson_with_two_pages_shows_its_lines_on_either() {
+    let mut pages = super::pages(repository()).unwrap();
+    assert_eq!(diffs::unshown(repository(), &pages).unwrap(), [""; 0]);
+    pages.retain(|page| page.path != "docs/06_driving_the_machine.md");
+    let missing = diffs::unshown(repository(), &pages).unwrap();
+    assert!(
+        missing.iter().any(|what| what.ends_with(
+            "doesn't show: fn interpret(wc: &WorkCompletion, receives: \
+         &[PostedReceive], theirs: &mut Metadata) -> Result<Event> {"
+        )),
+        "{missing:#?}"
+    );
+}
