@@ -81,7 +81,8 @@ pub struct Wire {
     road: Road,
     /// Sees what is recorded.
     lookout: Lookout,
-    /// Sees what nodes send into a switch, for the rules. It comes out in another order, and perhaps with a mark.
+    /// Sees what nodes send into a switch, for the rules. It comes out in another order and perhaps with a mark, and only then is it
+    /// recorded; what never comes out is recorded at once.
     ahead: Lookout,
     /// When it began, if its time is this machine's.
     begun: Option<Instant>,
@@ -164,7 +165,8 @@ impl Wire {
         let Wire { rules, road, lookout, ahead, .. } = self;
         let has_switch = road.switch.is_some();
         let name = road.names.get(from).cloned();
-        let sighting = if has_switch { ahead } else { lookout }.live(name.as_deref(), frame);
+        let (first, mut recorded) = if has_switch { (ahead, Some(lookout)) } else { (lookout, None) };
+        let sighting = first.live(name.as_deref(), frame);
         let to = ports.target(from, &sighting);
         let passage = rules.pass(&sighting, from, to, now);
         let goes_on = passage.copies > 0;
@@ -174,11 +176,15 @@ impl Wire {
         };
         for copy in 1..=passage.copies.max(1) {
             let lost = if goes_on { road.send(from, to, arriving.data, ports) } else { None };
-            let is_recorded_later = goes_on && lost.is_none() && has_switch;
-            if !is_recorded_later {
+            let comes_out_of_switch = has_switch && lost.is_none() && (goes_on || passage.waits);
+            if !comes_out_of_switch {
+                let seen = match &mut recorded {
+                    Some(lookout) => lookout.live(name.as_deref(), arriving.data),
+                    None => arriving,
+                };
                 let lost = lost.map(|lost| format!("lab: {lost}"));
                 let done = passage.comment.as_deref().filter(|_| copy >= passage.copies);
-                scribe.packet(from, arriving, lost.as_deref().or(done))?;
+                scribe.packet(from, seen, lost.as_deref().or(done))?;
             }
             arriving = arriving.again();
         }

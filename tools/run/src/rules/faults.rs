@@ -27,6 +27,8 @@ pub struct Passage {
     pub damaged: Option<Vec<u8>>,
     /// How often it goes on to its receiver now. It is recorded as often, and once if it does not.
     pub copies: usize,
+    /// Whether it waits, to go on later.
+    pub waits: bool,
     /// What to record with it: with the last one, if it goes on several times.
     pub comment: Option<String>,
     /// What to say about it.
@@ -79,7 +81,7 @@ impl Rules {
         self.count += 1;
         let held = Held { frame: sighting.data.to_vec(), name, from, to, is_swapped: act == Act::Swap };
         self.held.insert((now + wait, self.count), held);
-        passage
+        Passage { waits: true, ..passage }
     }
 
     /// The frame that waits for this one, to go on after it.

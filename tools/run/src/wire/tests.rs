@@ -174,6 +174,28 @@ fn what_crosses_a_switch_is_recorded_there() {
 }
 
 #[test]
+fn with_a_switch_each_frame_is_recorded_once_and_as_what_it_is() {
+    for (rule, first) in
+        [("drop 1st packet", "client: lab: dropped by the rule"), ("delay 1st packet by 1 ms", "client")]
+    {
+        let (mut wire, mut got, mut log) = laid(&format!("link 1 Gbit/s 5 us; {rule}"));
+        wire.time = Some(Duration::ZERO);
+        for _ in 0..2 {
+            wire.carry(CLIENT, &write_first(SERVER as u8), &mut got, &mut log).unwrap();
+            wire.enter();
+            while let Some(due) = wire.due() {
+                wire.time = Some(wire.now() + due);
+                wire.let_go(&mut got, &mut log).unwrap();
+                wire.cross(&mut got, &mut log).unwrap();
+            }
+        }
+        let packets = log.taken().into_iter().filter(|event| event.starts_with("client")).collect::<Vec<_>>();
+        assert!(packets[0].starts_with(first), "{packets:?}");
+        assert_eq!(packets[1..], ["client again"], "{rule}: the second one has the first one's number");
+    }
+}
+
+#[test]
 fn whoever_takes_nothing_is_named_and_what_is_held_at_the_end_is_told() {
     let (mut wire, mut got, mut log) = laid("swap 2nd packet; drop 3rd packet");
     got.full = Some(SERVER);
