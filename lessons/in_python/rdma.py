@@ -223,7 +223,7 @@ def wait_connect_request(channel, listener):
 
 
 def reject(c, words):
-    """Sends the ConnectReject with our reason. The id is destroyed in the end: nothing more will come of it."""
+    """Sends the ConnectReject with our reason. At the end the id is destroyed, because it has no more to do."""
     say(f"{name(*more.peer_addr(c.id))} knocked")
     c.id.reject(words)
 

@@ -1,4 +1,4 @@
-//! What a person sees of a change that breaks a lesson: the list, what is edited, the question, and what comes of it.
+//! What a person sees of a change that breaks a lesson: the list, what is edited, the question, and what happens.
 
 use anyhow::{bail, Context, Result};
 use course::attempt::Attempt;
@@ -13,7 +13,7 @@ use course::show::{self, bold};
 use run::lanes::Style;
 use std::io::{self, stdout, IsTerminal, Write};
 
-/// Makes one, and shows what comes of it.
+/// Makes a change, and shows what happens.
 pub fn make(project: &Project, number: &str, name: &str, quiet: bool, place: Place) -> Result<bool> {
     let Changes { breaks, exercises } = Changes::of(&project.lesson(number)?)?;
     if exercises.iter().any(|exercise| exercise.name.name == name) {

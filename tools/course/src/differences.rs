@@ -1,4 +1,4 @@
-//! What the device does otherwise than the kernel's driver, from `tools/device/differences.toml`, whose rows name
+//! How the device differs from the kernel's driver, from `tools/device/differences.toml`, whose rows name
 //! the changes that show it.
 
 use crate::change::Break;

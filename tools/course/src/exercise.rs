@@ -34,7 +34,7 @@ pub enum Assignment {
 /// A hole in a lesson.
 #[derive(Debug, Clone)]
 pub struct Repair {
-    /// Its edits make the hole; what must come of it is what a right solution does.
+    /// Its edits make the hole, and its outcome is what a right solution does.
     pub change: Change,
     /// Exercises are judged on the device; their hole and the lesson's own source get the same verdict in the lab. Then comes
     /// what else somebody may make of the hole.

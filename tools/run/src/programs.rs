@@ -66,7 +66,7 @@ pub struct Lesson {
 }
 
 impl Lesson {
-    /// Which story the run is told as: the one whose options are closest to its own; None if all is to be shown.
+    /// The story that the run tells, which is the one whose options are closest to its own; None if everything should be shown.
     pub fn story(&self, wire: &str) -> Result<Option<Story>> {
         if self.all || env::var_os("RUST_LOG").is_some() {
             return Ok(None);

@@ -108,7 +108,7 @@ pub struct Net<'a> {
     pub cm: &'a mut Cm,
     pub now: Time,
     pub out: &'a mut Vec<CmEffect>,
-    /// 64 bits drawn by lot.
+    /// 64 random bits.
     pub random: u64,
 }
 
@@ -118,7 +118,7 @@ pub struct Nic {
     pub clock: Clock,
     /// What it sends on; None: on nothing with a rate.
     pub link: Option<Link>,
-    /// What is drawn by lot if time is virtual: always the same.
+    /// The random numbers if time is virtual, which are always the same.
     lot: Lot,
     /// A program was told something since this was looked at.
     pub has_told: bool,

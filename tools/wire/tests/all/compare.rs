@@ -54,7 +54,7 @@ fn datagrams_are_told_by_their_senders_and_asking_again_is_the_same_story() {
     }
 }
 
-/// A bundled capture with a change is told as this: the field, and words that stand in the report, "…" between them.
+/// What the report says of a bundled capture with a change: the field, and words from the report with "…" between them.
 type Case = (&'static str, &'static str, &'static str, fn(Frames) -> Frames);
 
 fn are_told(cases: &[Case]) {

@@ -1,4 +1,4 @@
-//! The changes of a lesson on its page: what is edited, what the reader predicts, and, folded away, what comes of it. Each is a
+//! The changes of a lesson on its page: what is edited, what the reader predicts, and, folded away, what happens. Each is a
 //! page of its own, `lessons/NN_topic/changes/NAME.md`, which [`course::page`] takes apart.
 
 use super::lanes::Recorded;

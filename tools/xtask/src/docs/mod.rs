@@ -26,6 +26,7 @@ mod tables;
 #[cfg(test)]
 pub mod tests;
 mod values;
+mod wording;
 
 use crate::{screenshots, site};
 use anyhow::{ensure, Result};
@@ -83,6 +84,7 @@ pub fn check() -> Result<()> {
         drawings::renew(&pages, false)?,
         screenshots::problems()?,
         site::problems(&pages)?,
+        wording::problems()?,
     ];
     report(&[of_pages, of_all.concat()].concat())?;
     println!("docs: {} pages, and all that they claim holds", pages.len());

@@ -56,7 +56,7 @@ impl Person {
         }
     }
 
-    /// Types a command, sees this come of it, and the prompt again. Gives what stands above.
+    /// Types a command, and waits for this output and for the next prompt. Returns what was printed before.
     fn asks(&mut self, command: &str, answer: &str) -> String {
         self.types(&format!("{command}\r"));
         let above = self.sees(answer);
