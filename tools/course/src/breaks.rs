@@ -17,10 +17,11 @@ use std::io::{self, stdout, IsTerminal, Write};
 pub fn make(project: &Project, number: &str, name: &str, quiet: bool, place: Place) -> Result<bool> {
     let Changes { breaks, exercises } = Changes::of(&project.lesson(number)?)?;
     if exercises.iter().any(|exercise| exercise.name.name == name) {
-        bail!("{number}-{name} is an exercise and not a change to look at: `make try-{number}-{name}`");
+        bail!("{number}-{name} is an exercise, not a change to look at. Try it: `make try-{number}-{name}`");
     }
     let found = breaks.into_iter().find(|it| it.change.name.name == name);
-    let it = found.with_context(|| format!("there is no `{name}`: `make break-{number}` lists those of the lesson"))?;
+    let it = found
+        .with_context(|| format!("there is no change `{name}`. `make break-{number}` lists the lesson's changes"))?;
     let (change, copy, style) = (&it.change, Copy::lay_out(project, &it.change)?, Style::of_output());
     writeln!(stdout(), "{}\n", bold(&it.title, style.color))?;
     match Attempt::of(project, Some(number))?.iter().find(|attempt| attempt.is_told_by(change)) {

@@ -69,7 +69,7 @@ pub fn grade(project: &Project, lesson: Option<&str>, limit: Duration, students:
     fs::create_dir_all(&results)?;
     let alone = fs::File::open(&results)?;
     let is_alone = flock(&alone, FlockOperation::NonBlockingLockExclusive).is_ok();
-    ensure!(is_alone, "somebody grades in this project already: wait until that has ended");
+    ensure!(is_alone, "another `make grade` is running in this project. Wait for it to end, then run it again");
     // Whatever happens from here on, nobody takes an old one for today's.
     let file = results.join(ALL);
     remove(&file)?;
@@ -80,7 +80,7 @@ pub fn grade(project: &Project, lesson: Option<&str>, limit: Duration, students:
         let (who, path) = named(student);
         let marks = match path {
             Ok(_) if !whose.insert(who.clone()) => {
-                Err(anyhow::anyhow!("another student is called {who} as well: name the folder otherwise"))
+                Err(anyhow::anyhow!("another student is called {who} as well. Rename one of the two folders"))
             }
             Ok(path) => {
                 let copy = results.join(SHUT_IN).join(format!("of {who}"));
@@ -98,10 +98,10 @@ pub fn grade(project: &Project, lesson: Option<&str>, limit: Duration, students:
     }
     let all: Vec<Value> = rows.iter().map(json_of).collect();
     replace(&file, &(serde_json::to_string_pretty(&all)? + "\n"))?;
-    writeln!(stdout(), "\n{}, and a page for each beside it", project.shown(&file))?;
+    writeln!(stdout(), "\nThe results are in {}, with a page for each student next to it", project.shown(&file))?;
     let failed = rows.iter().filter(|(_, marks)| marks.is_err()).count();
     if failed > 0 {
-        writeln!(stdout(), "{failed} of {} could not be graded", rows.len())?;
+        writeln!(stdout(), "{failed} of {} could not be graded; their lines above say why", rows.len())?;
     }
     Ok(failed == 0)
 }

@@ -91,7 +91,7 @@ impl Page {
     pub fn load(file: &Path) -> Result<Self> {
         let (mut page, beside) = (Self::parse(&read(file)?)?, file.with_extension(JUDGE));
         if beside.exists() {
-            ensure!(page.parts.len() == 1, "what is folded here, and what follows, belongs into {}", name(&beside));
+            ensure!(page.parts.len() == 1, "the folded part and everything after it belongs into {}", name(&beside));
             page.add(&read(&beside)?).with_context(|| beside.display().to_string())?;
         }
         Ok(page)
@@ -99,10 +99,10 @@ impl Page {
 
     pub fn parse(text: &str) -> Result<Self> {
         let (title, rest) = text.split_once('\n').unwrap_or((text, ""));
-        let title = title.strip_prefix("# ").context("the first line is the title: `# Forget to answer`")?;
-        let (command, rest) = rest.trim_start().split_once('\n').context("it ends behind its title")?;
+        let title = title.strip_prefix("# ").context("the first line must be the title, like `# Forget to answer`")?;
+        let (command, rest) = rest.trim_start().split_once('\n').context("it ends after its title")?;
         let command = command.strip_prefix('`').and_then(|command| command.strip_suffix('`'));
-        let command = command.context("below the title stands the command: `make break-01 CHANGE=no-answer`")?;
+        let command = command.context("the command must follow the title, like `make break-01 CHANGE=no-answer`")?;
         Ok(Self { title: title.to_owned(), command: command.to_owned(), parts: parts(rest)? })
     }
 
@@ -110,7 +110,10 @@ impl Page {
     fn add(&mut self, text: &str) -> Result<()> {
         let (title, rest) = text.split_once('\n').unwrap_or_default();
         let more = parts(rest)?.split_off(1);
-        ensure!(title.starts_with("# ") && !more.is_empty(), "it has a title, and parts below `## NAME`");
+        ensure!(
+            title.starts_with("# ") && !more.is_empty(),
+            "it must have a title, and parts with headings like `## NAME`"
+        );
         self.parts.extend(more);
         Ok(())
     }
@@ -159,7 +162,7 @@ fn parts(text: &str) -> Result<Vec<Part>> {
     let (mut parts, mut is_code) = (vec![Part::default()], false);
     for line in text.lines() {
         if let Some(kind) = line.strip_prefix(FENCE) {
-            ensure!(KINDS.contains(&kind), "a fence holds diff, rust, toml or text, and no `{kind}`");
+            ensure!(KINDS.contains(&kind), "a fence must hold diff, rust, toml or text, not `{kind}`");
             is_code = !is_code;
         }
         let folded = line.strip_prefix("<details><summary>").and_then(|line| line.strip_suffix("</summary>"));
@@ -169,7 +172,7 @@ fn parts(text: &str) -> Result<Vec<Part>> {
             _ => {}
         }
     }
-    ensure!(!is_code, "a fence is not closed");
+    ensure!(!is_code, "a fence isn't closed");
     Ok(parts)
 }
 
@@ -271,7 +274,7 @@ mod tests {
         assert_eq!(read.parts.iter().map(|part| &*part.name).collect::<Vec<_>>(), ["", "Hints", "Right 1"]);
         assert_eq!((read.parts[0].prose(), read.parts[1].prose()), ("Write it.".into(), "1. Look.".into()));
         write(&beside, "## Hints\n").unwrap();
-        assert!(format!("{:#}", Page::load(&file).unwrap_err()).contains("1-x.judge.md: it has a title"));
+        assert!(format!("{:#}", Page::load(&file).unwrap_err()).contains("1-x.judge.md: it must have a title"));
         write(&file, format!("{page}\n## Hints\n\n1. Look.\n")).unwrap();
         assert!(format!("{:#}", Page::load(&file).unwrap_err()).contains("belongs into 1-x.judge.md"));
         std::fs::remove_dir_all(&folder).unwrap();

@@ -29,7 +29,7 @@ pub struct Reference {
 impl Reference {
     /// The functions in a language, as they stand in their files.
     pub fn functions(&self, lesson: &Path, language: Language) -> Result<Vec<String>> {
-        let lessons = lesson.parent().context("a lesson lies in the folder of the lessons")?;
+        let lessons = lesson.parent().context("a lesson must be in the folder lessons/")?;
         let [in_c, in_python] = files(lesson);
         match language {
             Language::C => self.c.iter().map(|name| function(&lessons.join(in_c), &[""], name)).collect(),

@@ -21,7 +21,7 @@ pub(crate) enum Seen {
 
 /// Looks at all that happened in a run, in order. Frames that are no RoCE packets are left out.
 pub(crate) fn each(run: &[u8], mut look: impl FnMut(Seen)) -> Result<()> {
-    let begin = || Reader::new(run).context("this is no run file");
+    let begin = || Reader::new(run).context("this isn't a run file");
     let (mut rows, mut reader) = (Rows::new(clients(&mut begin()?)), begin()?);
     while let Some(event) = reader.event().context("the run file is damaged")? {
         match event {

@@ -65,7 +65,7 @@ pub fn check() -> Result<()> {
     let is_known = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
     ensure!(
         is_known,
-        "the lab knows x86_64 and aarch64 machines, not {ARCH}; run the lessons on two real machines instead"
+        "the lab emulates x86_64 and aarch64 machines, not {ARCH}. Run the lessons on two real machines instead"
     );
     Ok(())
 }

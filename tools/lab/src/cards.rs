@@ -66,7 +66,7 @@ impl Cards {
         let incoming = &port.incoming[port.taken..];
         let Some(header) = incoming.get(..4) else { return Ok(None) };
         let length = u32::from_be_bytes([header[0], header[1], header[2], header[3]]) as usize;
-        anyhow::ensure!(length <= MAX_FRAME, "a network card sent a frame of {length} bytes, which is none");
+        anyhow::ensure!(length <= MAX_FRAME, "a network card sent {length} bytes, which is too long for a frame");
         if incoming.len() < 4 + length {
             return Ok(None);
         }

@@ -142,7 +142,7 @@ impl Session<'_, '_> {
     /// Starts a command on another node, beside what runs there; `told` is how its agent is told.
     fn start_also(&mut self, asked_by: usize, target: &str, told: &str, command: &str) -> Result<()> {
         let Some(node) = self.run.index(target).filter(|node| self.seats[*node].qemu.is_some()) else {
-            let text = format!("there is no node `{target}`; there are: {}", self.run.names().join(", "));
+            let text = format!("there is no node `{target}`. This run has: {}", self.run.names().join(", "));
             return self.recorder.act(Some(asked_by), Line::TROUBLE, &text);
         };
         self.seats[node].agent.say(told)?;

@@ -38,7 +38,7 @@ impl Lab {
     pub fn open() -> Result<Self> {
         arch::check()?;
         let program = env::current_exe().context("cannot find this program's own path")?;
-        let binaries = program.parent().context("this program lies in no folder")?.to_owned();
+        let binaries = program.parent().context("this program is in no folder")?.to_owned();
         let folder = binaries.with_file_name("lab");
         Ok(Self { binaries, folder, interrupt: Interrupt::on_signals()? })
     }

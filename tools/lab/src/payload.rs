@@ -30,7 +30,7 @@ pub fn fill(mut drive: &File, run: &Run, node: &Node, folder: &Path, contents: &
         Packer { folder, contents, files: BTreeMap::new(), found: BTreeSet::new(), links: BTreeMap::new() };
     let mut archive = Archive::default();
     archive.file("/run/environment", 0o644, environment(&options.env)?.as_bytes())?;
-    archive.folder(env::current_dir().context("the current folder is gone")?)?;
+    archive.folder(env::current_dir().context("cannot find the current folder; has it been removed?")?)?;
     if let Some(command) = &node.command {
         packer.first_word(command)?;
         let (shell, command) = packer.shell(command);
@@ -82,8 +82,8 @@ struct Packer<'a> {
 impl Packer<'_> {
     /// A command that begins with something that does not exist is a mistake worth naming early.
     fn first_word(&self, command: &str) -> Result<()> {
-        let words = shlex::split(command).with_context(|| format!("a quote is not closed in `{command}`"))?;
-        let Some(word) = words.first() else { bail!("the command is empty") };
+        let words = shlex::split(command).with_context(|| format!("a quote isn't closed in `{command}`"))?;
+        let Some(word) = words.first() else { bail!("the command is empty. Name a program to run") };
         // A tool may be in the machine and not on this host: what set-up unpacked has its usual place there.
         let inside = word.strip_prefix("/usr/bin/").is_some_and(|name| self.contents.has_tool(name));
         ensure!(
@@ -204,7 +204,7 @@ fn interpreter(script: &Path) -> String {
 
 /// What goes before each command: the same folder, the variables that matter.
 fn environment(variables: &[(String, String)]) -> Result<String> {
-    let folder = env::current_dir().context("the current folder is gone")?;
+    let folder = env::current_dir().context("cannot find the current folder; has it been removed?")?;
     let folder = shlex::try_quote(folder.to_str().context("the current folder's name is not UTF-8")?)?.into_owned();
     // Colors are the lanes' business; the logs are plain text, each line with the place where it comes from.
     let mut text = format!("cd {folder}\nexport NO_COLOR=1 {}=1\n", run::source::WANTED);

@@ -61,7 +61,7 @@ impl<'a> States<'a> {
         if self.missing(places).is_empty() {
             match self.start(places, phases) {
                 Err(error) if !error.is::<Stopped>() => {
-                    eprintln!("lab: the saved machines are of no use ({error:#}); building them again");
+                    eprintln!("lab: cannot use the saved machines ({error:#}); building them again");
                     drop(reading);
                     self.discard()?;
                 }

@@ -11,7 +11,7 @@ pub fn body(text: &str, function: &str) -> Result<Range<usize>> {
     let mut lines = starts(text).filter(|(_, line)| is_head(line, function));
     let (head, line) = lines.next().with_context(|| format!("there is no `fn {function}`"))?;
     if lines.next().is_some() {
-        bail!("there are two of `fn {function}`");
+        bail!("there are two functions `fn {function}`");
     }
     let close = format!("{}}}", &line[..line.len() - line.trim_start().len()]);
     let mut behind = starts(text).skip_while(|(at, _)| *at < head);

@@ -143,7 +143,7 @@ pub fn taken(address: IpAddr, error: &io::Error) -> String {
     const LAST: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 255, 255, 254));
     let is_taken = |error: &io::Error| error.kind() == io::ErrorKind::AddrInUse;
     match error {
-        error if !is_taken(error) => format!("cannot have UDP port 4791 of {address}: {error}; --address names the address"),
+        error if !is_taken(error) => format!("cannot bind UDP port 4791 of {address}: {error}. Choose another address of this machine with --address"),
         _ if bind(LAST).is_err_and(|error| is_taken(&error)) => all_taken(),
         _ => format!(
             "the device of another program has UDP port 4791 of {address}: end that program, or give this one another address, \

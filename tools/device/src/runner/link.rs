@@ -147,5 +147,5 @@ impl Link {
 /// They are not understood.
 pub fn parameters(settings: &Settings) -> Result<Option<Parameters>> {
     let parsed = settings.dcqcn.as_deref().map(Parameters::parse).transpose();
-    parsed.map_err(|error| anyhow!("the wire's `dcqcn` is not understood: {error}"))
+    parsed.map_err(|error| anyhow!("cannot read the `dcqcn` of wire=: {error}"))
 }

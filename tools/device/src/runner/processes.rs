@@ -59,7 +59,7 @@ impl Processes {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        let guardian = guardian.spawn().context("cannot start this program once more")?;
+        let guardian = guardian.spawn().context("cannot start a second copy of this program")?;
         let programs = Arc::default();
         let buried = Arc::clone(&programs);
         thread::spawn(move || bury(&buried));

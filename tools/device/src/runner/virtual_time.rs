@@ -78,7 +78,11 @@ impl Session<'_> {
     fn hear_nodes(&mut self) -> Result<()> {
         let begun = Instant::now();
         while self.wires.link.as_ref().is_some_and(|link| link.is_waiting()) && self.panicked.is_none() {
-            ensure!(begun.elapsed() < PATIENCE, "a device has not answered for {} s", PATIENCE.as_secs());
+            ensure!(
+                begun.elapsed() < PATIENCE,
+                "a device hasn't answered for {} s. If this machine is busy, run the same command again",
+                PATIENCE.as_secs()
+            );
             if let Some(message) = self.inbox.next(Duration::from_millis(100))? {
                 self.take(message)?;
             }

@@ -196,7 +196,7 @@ fn mistakes_are_named_before_anything_starts() {
         (&["run", "99"], 3, "cargo build -p lesson-99"),
         (&["exec", "--client=./no/such/program -x"], 3, "there is no program ./no/such/program"),
         (&["exec", "--client=true", &large], 3, "takes 100 MiB, and a machine with 256 MiB"),
-        (&["exec", "--client=echo 'open"], 3, "a quote is not closed"),
+        (&["exec", "--client=echo 'open"], 3, "a quote isn't closed"),
     ];
     for (arguments, status, words) in cases {
         let output = lab().args(arguments).output().unwrap();
