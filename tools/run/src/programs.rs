@@ -81,7 +81,7 @@ impl Lesson {
     pub fn nodes(&self, address: &str) -> Result<(&str, Vec<Node>)> {
         let number = self.lesson.strip_prefix("lesson-").unwrap_or(&self.lesson);
         let is_lesson = number.len() == 2 && number.bytes().all(|byte| byte.is_ascii_digit());
-        ensure!(is_lesson, "`{}` is no lesson; an example is lesson-04", self.lesson);
+        ensure!(is_lesson, "`{}` isn't a lesson. Name one like lesson-04", self.lesson);
         let mut server = format!("lesson-{number} server {}", self.server_args).trim_end().to_owned();
         // It is told how many clients there are, unless its arguments say so.
         if self.clients > 1 && !server.contains(" -n") {

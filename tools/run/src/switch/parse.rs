@@ -33,7 +33,7 @@ pub fn settings(text: &str) -> Result<Option<Settings>> {
     let all: Vec<_> = Statement::all(text).collect();
     let Some(first) = all.first() else { return Ok(None) };
     if !all.iter().any(|statement| statement.peek() == Some("link")) {
-        bail!(first.mark(0, 1, "there is no link; for example: link 1 Gbit/s 5 us"));
+        bail!(first.mark(0, 1, "a switch needs a link, for example: link 1 Gbit/s 5 us"));
     }
     let mut settings = Settings { room: ROOM, ..Settings::default() };
     for mut statement in all {

@@ -141,7 +141,7 @@ impl Ways {
             let (all, none) = (packets == bad, zero == bad);
             let why = match *bad {
                 0 => return None,
-                _ if none => format!("{sender} writes zeroes where the ICRC belongs, in {bad} of its packets: it computes none"),
+                _ if none => format!("{sender} writes zeroes where the ICRC belongs, in {bad} of its packets, so it computes none"),
                 _ if all && taken > 0 => format!(
                     "no ICRC of {sender}'s packets fits, and they are taken all the same: its device computes another one, or the \
                      capture was rewritten"
@@ -263,7 +263,7 @@ impl Ways {
             };
             let ([first, second], is_routed) = count.first.unwrap_or_default();
             let how = match is_routed {
-                true => "before and after a router, for their times to live differ",
+                true => "before and after a router, because their times to live differ",
                 false => "as with tcpdump -i any, or at two mirror ports",
             };
             let both = self.ways.get(&(*to, *from)).is_some_and(Count::is_doubled);
@@ -400,7 +400,7 @@ impl Strays {
             "messages of the connection manager that are cut, or about connections whose beginning the capture lacks",
         );
         count(self.notifications, "CNPs about connections that the capture lacks");
-        count(self.others, "packets that belong to no connection that can be told");
+        count(self.others, "packets that we can't assign to a connection");
         (told, notes)
     }
 }

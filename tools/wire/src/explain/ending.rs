@@ -116,7 +116,7 @@ impl Ending {
         match self.record.as_ref()? {
             RecordEnd::Whole => None,
             RecordEnd::Stopped { .. } => {
-                Some(format!("{}: what is unfinished then went wrong in no other way", self.why))
+                Some(format!("{}: requests that were unfinished then didn't fail in any other way", self.why))
             }
             RecordEnd::Full { .. } => Some(self.why.clone()),
             RecordEnd::Open => {

@@ -314,7 +314,7 @@ fn each_event_says_what_it_is_for_and_a_run_opens_where_its_lesson_adds_somethin
             assert!(why.ends_with('.'), "{name}: {event}");
             let is_call =
                 ["ibv_", "rdma_", "CM event", "MR:", "QP:", "WC:"].iter().any(|begin| said.starts_with(begin));
-            assert!(!is_call || why != "What the program tells of itself.", "{name}: {said}");
+            assert!(!is_call || why != "What the program says about itself.", "{name}: {said}");
         }
         let steps: Vec<_> = run.events().iter().filter(|event| event["begins"] == true).collect();
         for (number, step) in story.steps.iter().enumerate() {
