@@ -102,7 +102,7 @@ impl Change {
         self.options.kernel || !self.options.faults.is_empty()
     }
 
-    /// The files in which the reader of an exercise has to look: those with a word about it, if any has one.
+    /// The files in which the reader of an exercise must look: those with a word about it, if any has one.
     pub fn holes(&self) -> Vec<&str> {
         let marked: Vec<&Edit> = self.edits.iter().filter(|edit| edit.to.contains("// Exercise:")).collect();
         Edit::files(if marked.is_empty() { self.edits.iter().collect() } else { marked })

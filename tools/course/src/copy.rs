@@ -1,4 +1,4 @@
-//! A copy of a lesson with a change in it: a package of its own, built beside the lessons. It stands in a [`workspace`], below
+//! A copy of a lesson with a change in it: a package of its own, built beside the lessons. It is in a [`workspace`], below
 //! `target/course` or in a folder of the reader's. Many copies in one are built at once.
 
 use crate::change::Change;

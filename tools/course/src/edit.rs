@@ -3,8 +3,8 @@
 //! ```diff
 //! --- src/server.rs
 //!  what stays, to tell the place
-//! -what stands there now
-//! +what stands there then
+//! -what is there now
+//! +what is there then
 //! @@
 //!  another place in the same file
 //! +…
@@ -16,9 +16,9 @@ use anyhow::{bail, ensure, Context, Result};
 #[derive(Debug, Clone, Default)]
 pub struct Edit {
     pub file: String,
-    /// The lines that stand there now, exactly once.
+    /// The lines that are there now, exactly once.
     pub from: String,
-    /// Those that stand there then.
+    /// Those that are there then.
     pub to: String,
 }
 

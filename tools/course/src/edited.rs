@@ -1,6 +1,6 @@
-//! The references in C and in Python with edits: other programs that a judge has to tell right from wrong.
+//! The references in C and in Python with edits: other programs that a judge must tell right from wrong.
 //!
-//! Such an edit names the reference's file, as it lies in the folder of the lessons: `--- in_c/rdma.c`.
+//! Such an edit names the reference's file, as it is in the folder of the lessons: `--- in_c/rdma.c`.
 
 use crate::change::Change;
 use crate::edit::Edit;

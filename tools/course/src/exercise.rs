@@ -61,7 +61,7 @@ impl Exercise {
         }
     }
 
-    /// The hint after so many failures; the last one stays.
+    /// The hint after this many failures; the last one stays.
     pub fn hint(&self, failures: usize) -> &str {
         self.hints.get(failures.saturating_sub(1)).or(self.hints.last()).map_or("", String::as_str)
     }

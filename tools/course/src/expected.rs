@@ -43,7 +43,7 @@ pub struct Expected {
     pub times: Option<usize>,
     /// Whether it may also be less often.
     pub at_most: bool,
-    /// Whether only what stands behind the first of the expectation before counts.
+    /// Whether only what comes after the first of the expectation before counts.
     pub then: bool,
     /// Whether this is enough in place of the expectation before, and the other way round.
     pub or: bool,

@@ -68,7 +68,7 @@ pub fn judge(run: &[u8], outcome: &[Expected]) -> Result<Vec<Finding>> {
         }
     })?;
     seen::each(run, |seen| {
-        // Of those that stand behind another, the last comes first: one event is not found for both.
+        // Of those that come after another, the last comes first: one event is not found for both.
         for at in (0..findings.len()).rev() {
             let is_early = findings[at].expected.then && at > 0 && findings[at - 1].found.is_empty();
             if !is_early {

@@ -202,7 +202,7 @@ impl Mine {
         Ok(if output.status.success() { Ok((self.command(project), said)) } else { Err(said) })
     }
 
-    /// Builds it in Rust, and checks it where an editor does: that has not our environment, and has to find all compiled that needs it.
+    /// Builds it in Rust, and checks it where an editor does: that doesn't have our environment, so everything that needs it must be compiled.
     ///
     /// # Errors
     /// What was laid out does not build.

@@ -37,7 +37,7 @@ pub const JUDGE: &str = "judge.md";
 /// How the link to the recorded run begins, which is no prose.
 const RUN: &str = "[What the run shows](";
 const FENCE: &str = "```";
-/// What stands in fences.
+/// What is in fences.
 const KINDS: [&str; 5] = ["", "diff", "rust", "toml", "text"];
 
 /// What a page of a lesson's changes is called. People say `03-late-receive`.
@@ -73,7 +73,7 @@ pub struct Page {
     pub parts: Vec<Part>,
 }
 
-/// What stands below a heading, or is folded away.
+/// What is below a heading, or is folded away.
 #[derive(Debug, Clone, Default)]
 pub struct Part {
     pub name: String,
@@ -183,7 +183,7 @@ impl Part {
         name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end()
     }
 
-    /// What stands outside of fences; the link to the recorded run is left out.
+    /// What is outside of fences; the link to the recorded run is left out.
     pub fn prose(&self) -> String {
         let mut is_code = false;
         let mut is_prose = |line: &&String| {
@@ -201,7 +201,7 @@ impl Part {
         inside.take_while(|line| !line.starts_with(FENCE)).map(|line| format!("{line}\n")).collect()
     }
 
-    /// What stands behind a label: `The judge says: `.
+    /// What comes after a label: `The judge says: `.
     pub fn said(&self) -> String {
         let prose = self.prose().split_whitespace().collect::<Vec<_>>().join(" ");
         prose.split_once(": ").map_or(String::new(), |(_, said)| said.to_owned())

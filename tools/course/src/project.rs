@@ -16,7 +16,7 @@ impl Project {
     /// The repository that this program is called in.
     pub fn find() -> Result<Self> {
         let program = std::env::current_exe().context("cannot find this program's own path")?;
-        // target/debug/course; a test's program lies in a folder below that.
+        // target/debug/course; a test's program is in a folder below that.
         let debug = program.ancestors().skip(1).find(|folder| !folder.ends_with("deps"));
         let target = debug
             .and_then(Path::parent)

@@ -27,7 +27,7 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// The functions in a language, as they stand in their files.
+    /// The functions in a language, as they are in their files.
     pub fn functions(&self, lesson: &Path, language: Language) -> Result<Vec<String>> {
         let lessons = lesson.parent().context("a lesson must be in the folder lessons/")?;
         let [in_c, in_python] = files(lesson);
@@ -68,7 +68,7 @@ pub(crate) fn programs(lesson: &Path) -> [(&'static str, String); 2] {
     [("c", format!("'{lessons}/{c}'")), ("python", format!("python3 -u '{lessons}/{in_python}'"))]
 }
 
-/// The change as a reference is run: that of several lessons has to be told which.
+/// The change as a reference is run: that of several lessons must be told which.
 pub(crate) fn told_lesson(change: &Change) -> Change {
     if files(&change.name.lesson) == DATAGRAMS {
         return change.clone();

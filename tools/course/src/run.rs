@@ -157,7 +157,7 @@ fn run_once(project: &Project, change: &Change, program: &str, place: Place) -> 
     Ok(Outcome::Ran { file, findings: judge(&run, &expected)?, run, again: drawn.fill(&again) })
 }
 
-/// What can be seen in a place. What stands behind a line that is left out stands behind none.
+/// What can be seen in a place. What comes after a line that is left out comes after none.
 fn seen_in(place: Place, expected: &[Expected]) -> Vec<Expected> {
     let is_seen = |expected: &Expected| place == Place::Device || !expected.what.is_of_device();
     let mut was_seen = true;

@@ -161,7 +161,7 @@ impl Sandbox {
         format!("{} {} {command}", quote(&self.path("run")), quote(folder))
     }
 
-    /// A compiler that builds in such a folder, for so many seconds.
+    /// A compiler that builds in such a folder, for this many seconds.
     pub fn compiler(&self, folder: &Path, seconds: u32, program: &str) -> Command {
         let mut command = Command::new("timeout");
         command.args(["--kill-after=5", &seconds.to_string()]).arg(self.path("build")).arg(folder).arg(program);
@@ -209,7 +209,7 @@ fn privileges() -> Vec<String> {
 /// The words that lay out the system's part of the root folder.
 fn system(project: &Project) -> Vec<String> {
     let mut words = bound(Path::new("/usr"), "/usr");
-    // bubblewrap lets nobody but itself into a folder that it makes only because something lies in it.
+    // bubblewrap lets nobody but itself into a folder that it makes only because something is in it.
     for folder in ["/etc", TOOLS, CARGO, COURSE, &format!("{COURSE}/common"), "/sys"] {
         words.extend(["--perms", "0755", "--dir", folder].map(str::to_owned));
     }

@@ -6,7 +6,7 @@ use run::file::{Event, Line};
 use run::row::{clients, Row, Rows};
 use run::rules;
 
-/// What stands between the things that are said of a packet.
+/// What is between the things that are said of a packet.
 pub(crate) const BETWEEN: &str = "  ";
 /// How a word begins that is about the bytes of a packet.
 const CARRIES: &str = "carries ";
@@ -56,7 +56,7 @@ pub(crate) fn flushed(line: &Line) -> Option<&str> {
     line.field("receives").filter(|_| line.fact() == Some("flushed"))
 }
 
-/// Whether a packet has this name, and all that stands behind it is said about it.
+/// Whether a packet has this name, and all that comes after it is said about it.
 pub(crate) fn fits(row: &Row, bytes: &[u8], packet: &str) -> bool {
     let said = row.words().chain(row.lab()).collect::<Vec<_>>().join(BETWEEN);
     let mut wanted = packet.split(BETWEEN);

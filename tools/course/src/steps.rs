@@ -127,7 +127,7 @@ fn finished(project: &Project) -> Result<bool> {
     crate::next::next(project)
 }
 
-/// What stands above a step: `Lesson 01, step 2: Knock`.
+/// What is above a step: `Lesson 01, step 2: Knock`.
 fn heading(step: &Step, style: Style) -> String {
     bold(&format!("Lesson {}, step {}: {}", step.name.number(), step.number(), step.title), style.color)
 }

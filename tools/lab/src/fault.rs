@@ -54,7 +54,7 @@ impl Trap {
         Ok(Self { fault, node: node.to_owned(), when: when.to_owned() })
     }
 
-    /// The command that its node has to have the programs for.
+    /// The command that its node must have the programs for.
     pub fn command(&self) -> Option<&str> {
         if let Fault::Command(command) = &self.fault {
             Some(command)

@@ -37,7 +37,7 @@ pub struct Hardware {
 }
 
 impl Hardware {
-    /// The part of the command line that has to be the same when a state is saved and when it is restored (what the kernel
+    /// The part of the command line that must be the same when a state is saved and when it is restored (what the kernel
     /// is passed separately, because only a kernel that boots reads it). `index` counts machines from 1.
     pub fn arguments(&self, index: u8, start: Start<'_>) -> Vec<OsString> {
         let (accelerator, processor) = if self.kvm { ("kvm", "host") } else { ("tcg,thread=single", HOST.processor) };

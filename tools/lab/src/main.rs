@@ -156,7 +156,7 @@ fn carry_out(command: Command) -> Result<bool> {
 }
 
 impl Command {
-    /// What is to be run. An error is one of the command line.
+    /// What to run. An error is one of the command line.
     fn into_run(self) -> Result<Run> {
         match self {
             Self::Run { lesson, options } => Run::lesson(&lesson, options),

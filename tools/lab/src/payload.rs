@@ -57,7 +57,7 @@ pub fn fill(mut drive: &File, run: &Run, node: &Node, folder: &Path, contents: &
     archive.file("/etc/neighbors", 0o644, run.neighbors().as_bytes())?;
     archive.file("/etc/hostname", 0o644, format!("{}\n", node.name).as_bytes())?;
     let bytes = archive.finish()?;
-    // The files of a machine lie in its memory, and Linux gives them half of it; some of that is taken.
+    // The files of a machine are in its memory, and Linux gives them half of it; some of that is taken.
     let (name, memory, needed) = (&node.name, options.memory(), (bytes.len() >> 20) as u32);
     let (room, enough) = (memory / 2 - 48, (needed * 2 + 128).next_multiple_of(256));
     ensure!(
@@ -73,7 +73,7 @@ struct Packer<'a> {
     folder: &'a Path,
     contents: &'a Contents,
     files: BTreeMap<PathBuf, PathBuf>,
-    /// Those that were not named, but lie in a folder that was.
+    /// Those that were not named, but are in a folder that was.
     found: BTreeSet<PathBuf>,
     /// Links within a folder that was brought, and what they point to.
     links: BTreeMap<PathBuf, PathBuf>,

@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-/// How much a program may print before the lab has to read it.
+/// How much a program may print before the lab must read it.
 const OUTPUT_ROOM: usize = 1 << 20;
 
 /// What the port is connected to. A machine does not notice the difference, so one saved state serves both.

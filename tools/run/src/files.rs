@@ -24,7 +24,7 @@ pub fn bytes(path: impl AsRef<Path>) -> Result<Vec<u8>> {
     fs::read(&path).with_context(|| format!("cannot read {}", path.as_ref().display()))
 }
 
-/// Writes a file and the folders above it, unless it is so already: cargo builds anew what is newer than its program.
+/// Writes a file and the folders above it, unless it is so already: cargo builds again what is newer than its program.
 pub fn write(path: impl AsRef<Path>, text: impl AsRef<[u8]>) -> Result<()> {
     let path = path.as_ref();
     if fs::read(path).is_ok_and(|there| there == text.as_ref()) {

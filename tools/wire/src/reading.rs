@@ -8,7 +8,7 @@ use std::fmt;
 
 /// So many tunnels are told apart; a capture of noise has thousands.
 const MOST: usize = 64;
-/// Of these, so many are named in a sentence.
+/// Of these, this many are named in a sentence.
 const MOST_NAMED: usize = 4;
 
 /// How many packets were inside which tunnels.

@@ -22,7 +22,7 @@ enum Answer {
     Value(i64),
     /// It has been answered, with a descriptor.
     Given,
-    /// The device has to know; it answers a write.
+    /// The device must know; it answers a write.
     Asked(Asked),
 }
 
@@ -134,7 +134,7 @@ impl Machine {
         self.sysfs.device(self.files.kind(file)?)
     }
 
-    /// A call with a path, which stands at this place of its arguments.
+    /// A call with a path, which is at this place of its arguments.
     fn path(&mut self, call: &Call, asked: OnPath, at: usize) -> Result<Answer, Errno> {
         let [a, b, c] = [1, 2, 3].map(|behind| call.arguments[at + behind]);
         let path = process::string(call.thread, call.arguments[at]).unwrap_or_default();

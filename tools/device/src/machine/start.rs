@@ -36,7 +36,7 @@ use std::time::Duration;
 /// How long a child may need from fork to its filter.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The variable that says where the machine's sysfs is, for a sandbox: there a program has to find it by itself, at `/`.
+/// The variable that says where the machine's sysfs is, for a sandbox: there a program must find it by itself, at `/`.
 const SYSFS: &str = "NIC_SYSFS";
 
 impl Machine {

@@ -1,6 +1,6 @@
 //! A node: its NIC, which is the core of the crate `nic` with a socket, and all that programs have made on it.
 //!
-//! One thread serves a node, so nothing here is locked. What programs see of it stands in [`face`](crate::face).
+//! One thread serves a node, so nothing here is locked. What programs see of it is in [`face`](crate::face).
 
 pub mod clock;
 pub mod line;
@@ -47,7 +47,7 @@ const LATE_READ: Duration = Duration::from_millis(150);
 /// An open `/dev/infiniband/uverbs0`.
 #[derive(Debug)]
 pub struct Context {
-    /// Whose memory its regions lie in.
+    /// Whose memory its regions are in.
     pub process: Process,
     /// Async events.
     pub events: Option<Rc<Pipe>>,
@@ -91,7 +91,7 @@ pub struct QpEntry {
     pub cap: Cap,
     /// The attributes that were set last.
     pub asked: ModifyQp,
-    /// When it has to be looked at again.
+    /// When it must be looked at again.
     pub due: Option<Time>,
 }
 

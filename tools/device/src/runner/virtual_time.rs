@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 /// How long programs that work are left alone.
 const MOMENT: Duration = Duration::from_micros(50);
-/// So many turns, before others look at what they have to look at.
+/// So many turns, before others look at what they must look at.
 const TURNS: usize = 1000;
 /// How often we look when nothing is due: a program sleeps for a time, or waits for another one.
 const IDLE: Duration = Duration::from_millis(2);

@@ -73,13 +73,13 @@ impl Plotted {
     }
 }
 
-/// Draws panels over so many nanoseconds, whatever they show. A title, and all of it in words, are for who cannot see it.
+/// Draws panels over this many nanoseconds, whatever they show. A title, and all of it in words, are for readers who cannot see it.
 #[must_use]
 pub fn draw(title: &str, words: &str, length: u64, panels: &[Panel]) -> String {
     picture(title, words, &Time { length, cuts: Vec::new() }, panels, &[])
 }
 
-/// The axis of time: so many nanoseconds are drawn, and these are left out.
+/// The axis of time: this many nanoseconds are drawn, and these are left out.
 struct Time {
     length: u64,
     cuts: Vec<Cut>,

@@ -116,7 +116,7 @@ impl Statement<'_> {
         rest.words[place] = end;
         let all = rest.amount(hint, &SIZES)?;
         self.next = rest.next;
-        // Both are in the unit that stands behind.
+        // Both are in the unit that comes after.
         let unit = end_digits.parse().map_or(0, |end: u64| all / end.max(1));
         match begin.parse::<u32>().map(|begin| u64::from(begin) * unit) {
             Ok(begin) if begin <= all => Ok((Some(begin), all)),

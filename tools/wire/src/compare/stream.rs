@@ -78,7 +78,7 @@ impl Stream {
         let position = seen.psn.unwrap_or(self.next);
         let is_reliable = recorded.packet.opcode.service.is_reliable();
         let last = self.requests.last();
-        // After a refusal the queue pairs are at their end. If they are started anew, their numbers begin anywhere.
+        // After a refusal the queue pairs are at their end. If they are started again, their numbers begin anywhere.
         let is_anew = last.is_some_and(|last| matches!(last.outcome, Outcome::Refused(_)));
         // Without an MTU, a READ may take many.
         let read = last.filter(|last| mtu.is_none() && last.is_read());
@@ -119,7 +119,7 @@ impl Stream {
                 self.requests.push(request);
             }
         }
-        // What came so many requests ago is answered, or never will be.
+        // What came this many requests ago is answered, or never will be.
         if self.requests.len() == 3 * KEPT {
             self.settle(KEPT..2 * KEPT);
         }

@@ -20,7 +20,7 @@ use std::net::IpAddr;
 
 /// A sender of whose packets at least so many, and all, are damaged, does not compute the ICRC as others do.
 const ALL_DAMAGED: u64 = 8;
-/// A way of so many packets, nearly each of which is there twice, was recorded twice.
+/// A way of this many packets, nearly each of which is there twice, was recorded twice.
 const MANY_TWINS: u64 = 2;
 /// The same packet recorded at two places: nobody sends again within this time, unless he's asked to.
 const TWIN_NS: u64 = 2_000_000;
@@ -70,7 +70,7 @@ struct Count {
 }
 
 impl Count {
-    /// Whoever records at two places does so from the start: after so many packets there's nothing to look for any more.
+    /// Whoever records at two places does so from the start: after this many packets there's nothing to look for any more.
     fn is_single(&self) -> bool {
         self.packets >= 256 && self.twins * 10 < self.packets
     }

@@ -11,7 +11,7 @@ pub enum Blame {
     Program,
     /// The program or machine that was asked for something.
     Peer,
-    /// What lies between the machines.
+    /// What is between the machines.
     Network,
     /// A device.
     Device,

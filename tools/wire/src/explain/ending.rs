@@ -33,7 +33,7 @@ const OF_THE_DEAD: [Cause; 8] = [
 pub enum RecordEnd {
     /// The run came to its end.
     Whole,
-    /// This signal ended the run, as it stands in this line.
+    /// This signal ended the run, as it is in this line.
     Stopped {
         /// Its number.
         signal: i32,

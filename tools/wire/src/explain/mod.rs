@@ -40,7 +40,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::net::IpAddr;
 
-/// Fragments between so many pairs of machines are told apart.
+/// Fragments between this many pairs of machines are told apart.
 const MOST_FRAGMENTED: usize = 1024;
 
 #[derive(Default)]
@@ -69,7 +69,7 @@ struct Explaining {
     sides: Vec<Sides>,
 }
 
-/// Explains a whole capture, or what can be read of it: the error stands in the explanation.
+/// Explains a whole capture, or what can be read of it: the error is in the explanation.
 ///
 /// # Errors
 /// Nothing of it can be read.

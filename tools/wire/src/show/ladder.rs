@@ -1,5 +1,5 @@
 //! A ladder for people: client left, server right, one line per packet; among more than two hosts each line says from which to
-//! which. A comment that the file has for a packet, such as the step of a lesson, stands above it.
+//! which. A comment that the file has for a packet, such as the step of a lesson, is above it.
 
 use crate::reading::Inside;
 use owo_colors::{AnsiColors, OwoColorize};

@@ -89,7 +89,7 @@ fn moved(frames: Frames, bytes: i64) -> Frames {
     })
 }
 
-/// Before the client's first SEND that works, so many to which the server says that it has no receive.
+/// Before the client's first SEND that works, this many to which the server says that it has no receive.
 fn not_ready(frames: Frames, times: usize) -> Frames {
     let refusal = frames.clone().put(ACK, EXTENDED, &[0x2c]).copy(ACK);
     let (at, round) = (frames.find(SEND), vec![frames.copy(SEND), refusal]);

@@ -1,7 +1,7 @@
 //! `xtask docs`: keeps every claim of the documentation true.
 //!
 //! A page marks what it shows with an HTML comment, `<!-- KIND: WHAT -->`. Some marked parts are written by this program,
-//! others are quotes that it compares with their source. `docs` writes the former anew, `docs --check` only looks.
+//! others are quotes that it compares with their source. `docs` renews the former, `docs --check` only looks.
 //! The marks are described in CONTRIBUTING.md.
 
 pub mod changes;

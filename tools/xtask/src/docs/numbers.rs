@@ -2,7 +2,7 @@
 //!
 //! On a lesson's page each number of two digits or more is one that the lesson's code, log or captures have; on the other
 //! pages each of three digits or more is in the code of this repository, or in a quote on that page. A lesson that is named
-//! exists. Numbers of experiments that are not kept, such as how long something took, stand in a paragraph that says "tried in
+//! exists. Numbers of experiments that are not kept, such as how long something took, are in a paragraph that says "tried in
 //! the lab", or below the heading "Break it".
 
 use super::headers::is_word;

@@ -45,7 +45,7 @@ pub fn create(nic: &mut Nic, command: &mut Command) -> Answer {
     {
         return Err(Errno::INVAL);
     }
-    // Pieces of memory and inline bytes lie in the same place.
+    // Pieces of memory and inline bytes are in the same place.
     let sge_bytes = |count: u32| count as usize * size_of::<RxeSge>();
     let tail = sge_bytes(cap.max_send_sge).max(cap.max_inline_data as usize);
     let receives = match is_shared {
@@ -196,7 +196,7 @@ pub fn destroy(nic: &mut Nic, command: &mut Command) -> Answer {
     Ok(Done::with(&entry.events.seen::<AsyncEventDesc>()).dooms(Object::Qp, number))
 }
 
-/// The doorbell. The requests lie in the ring already.
+/// The doorbell. The requests are in the ring already.
 pub fn post_send(nic: &mut Nic, command: &mut Command) -> Answer {
     let number = command.handle();
     let state = nic.qps.get(command.file, number)?.qp.state();

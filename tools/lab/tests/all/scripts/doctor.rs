@@ -40,7 +40,7 @@ fn diagnose(machine: &Machine) -> Diagnosis {
 }
 
 fn diagnosis_of(mut doctor: Command) -> Diagnosis {
-    // Root may open everything, so somebody else has to look.
+    // Root may open everything, so somebody else must look.
     if rustix::process::getuid().is_root() {
         doctor.uid(65534).gid(65534);
     }
@@ -75,7 +75,7 @@ fn a_good_machine_passes_every_check_and_is_ready_in_all_four_ways() {
     assert!(text.lines().filter(|line| line.starts_with("  OK")).all(|line| !line[8..31].trim().is_empty()), "{text}");
 }
 
-/// Whatever of tools/lab/needs.txt is missing: make gets it where there is apt. What has to be the machine's own, and everything
+/// Whatever of tools/lab/needs.txt is missing: make gets it where there is apt. What must be the machine's own, and everything
 /// elsewhere, is named with the distribution's packages.
 #[test]
 fn each_row_of_the_table_is_missed_and_cured() {
@@ -89,7 +89,7 @@ fn each_row_of_the_table_is_missed_and_cured() {
         });
         let machine = good();
         for check in missed.iter().filter_map(lacks) {
-            // Any provider will do, so that all have to go. Some files are in two rows.
+            // Any provider will do, so that all must go. Some files are in two rows.
             let path = machine.path(&path_of(check.strip_suffix("/*-rdmav*.so").unwrap_or(&check)));
             let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
         }
