@@ -69,7 +69,7 @@ impl Edit {
         files
     }
 
-    /// Whether a line that this takes out is taken out by another one, too.
+    /// Whether another edit also takes out a line that this one takes out.
     pub(crate) fn is_told_by(&self, other: &Edit) -> bool {
         let (ours, theirs) = (self.taken_out(), other.taken_out());
         let tells = |ours: &str| theirs.iter().any(|theirs| ours.contains(theirs) || theirs.contains(ours));

@@ -13,7 +13,7 @@ use std::process::Command;
 const CONNECTIONS: [&str; 2] = ["in_c/rdma.c", "in_python/rdma.py"];
 const DATAGRAMS: [&str; 2] = ["in_c/datagrams.c", "in_python/datagrams.py"];
 const LESSON_OF_DATAGRAMS: &str = "11";
-/// What they call in Python, and a learner's program does, too.
+/// What they call in Python, as a learner's program also does.
 const MORE: &str = "in_python/more.py";
 
 /// Functions that do what a step asks for.

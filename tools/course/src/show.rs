@@ -16,11 +16,11 @@ use std::ops::RangeInclusive;
 use std::process::Command;
 use wire::show::ladder;
 
-/// So many events before and after one that matters are shown, too.
+/// We also show this many events before and after one that matters.
 const AROUND: u64 = 1;
 /// So many lines of packets tell a person something.
 const MOST_PACKETS: usize = 60;
-/// So much of what stands out in a run is told.
+/// We show at most this much of what stands out in a run.
 const MOST_TROUBLE: usize = 4;
 
 /// The change in the source as diff(1) shows it, without comments around it: many a one answers what the change asks.

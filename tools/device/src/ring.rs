@@ -85,7 +85,7 @@ impl Ring {
     }
 
     fn number(&self, at: usize) -> &AtomicU32 {
-        // SAFETY: it is in the mapping, aligned, which lives as long as the ring; the program sees it as an atomic, too.
+        // SAFETY: it is in the mapping, aligned, which lives as long as the ring; the program also sees it as an atomic.
         unsafe { &*self.base.as_ptr().add(at).cast::<AtomicU32>() }
     }
 

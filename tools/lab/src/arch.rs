@@ -46,7 +46,7 @@ const TABLE: [Arch; 2] = [
     },
     Arch {
         machine: "virt",
-        // `max` boots seven times as slowly: pointer authentication is dear when it is emulated, and others of its features are, too.
+        // `max` boots seven times as slowly: pointer authentication is expensive to emulate, and so are others of its features.
         processor: "cortex-a72",
         console: "ttyAMA0",
         // The `virt` board has one serial port of its own; the others are PCI cards.

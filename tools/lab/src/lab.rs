@@ -61,7 +61,7 @@ impl Lab {
         let places = run.nodes.iter().map(|node| Wiring::new(&node.name, port(node)));
         let mut places = places.collect::<Result<Vec<_>>>()?;
         let machines = self.machines(run, &contents, &places, &mut phases).map_err(|error| {
-            // Ctrl-C reaches the commands that the lab runs, too: that one of them fails then is not the news.
+            // Ctrl-C also reaches the commands that the lab runs. If one of them fails then, that isn't the news.
             self.interrupt.check().err().unwrap_or(error)
         });
         let ended =

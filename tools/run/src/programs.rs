@@ -15,7 +15,7 @@ pub const CLIENT: &str = "client";
 /// Who takes part. The first node is the server; the others start when that is ready.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// Its name; in the lab the machine's host name, too.
+    /// Its name, which in the lab is also the machine's host name.
     pub name: String,
     /// What it runs, a line for the shell. In the lab a node without waits for `on NAME COMMAND` on another one.
     pub command: Option<String>,
@@ -60,7 +60,7 @@ pub struct Lesson {
     /// So many clients, all at once: client-1, client-2 …
     #[arg(long, default_value_t = 1)]
     pub clients: usize,
-    /// Show every line and packet, and not the lesson's story alone. RUST_LOG does so, too
+    /// Show every line and packet, not only the lesson's story. RUST_LOG also does that
     #[arg(long)]
     pub all: bool,
 }

@@ -184,7 +184,7 @@ impl<R: Read> Zstd<R> {
     }
 }
 
-/// An lz4 file is any number of frames, too. None after an error.
+/// An lz4 file may also have any number of frames. None after an error.
 struct Lz4<R: Read>(Option<lz4_flex::frame::FrameDecoder<BufReader<R>>>);
 
 impl<R: Read> Read for Lz4<R> {

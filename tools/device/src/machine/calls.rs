@@ -200,7 +200,7 @@ impl Machine {
         self.hand_out(call, &theirs, 0, flags)
     }
 
-    /// A copy must have one of our numbers, too: the kernel would give it the first free one.
+    /// A copy must also have one of our numbers, and the kernel would give it the first free one.
     fn duplicate(&mut self, call: &Call, least: RawFd, cloexec: bool) -> Result<Answer, Errno> {
         let Some((file, _)) = self.ours(call) else { return Ok(Answer::Pass) };
         let mut flags = OFlags::empty();

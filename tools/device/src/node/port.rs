@@ -56,7 +56,7 @@ impl Port {
             return;
         }
         let bytes = datagram::seal(self.address, to, packet);
-        // First the tap: what the receiver does about it comes later there, too.
+        // The tap comes first, because there as well the receiver acts later.
         self.tap.packet(&bytes);
         if !self.is_wired {
             send(&self.socket, to, packet.class, &bytes[datagram::payload_offset(to)..]);
@@ -81,7 +81,7 @@ impl Port {
         }
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, flags, None)?;
-        // Other nodes of this machine join it, too.
+        // Other nodes of this machine also join it.
         sockopt::set_socket_reuseaddr(&socket, true)?;
         bind_to(&socket, &SocketAddrV4::new(to, ROCE_PORT))?;
         let socket = UdpSocket::from(socket);
@@ -166,7 +166,7 @@ pub fn bind(address: IpAddr) -> io::Result<UdpSocket> {
         }
     };
     if let IpAddr::V4(own) = address {
-        // To groups, too, datagrams go from our address, and over a router if there is one.
+        // Datagrams to groups also go from our address, and over a router if there is one.
         set(&socket, level, libc::IP_MULTICAST_IF, c_int::from_ne_bytes(own.octets()));
         set(&socket, level, libc::IP_MULTICAST_TTL, 64);
     }

@@ -119,7 +119,7 @@ impl Link {
             if self.still.look(guardian) == Doing::Work {
                 return Turn::Wait;
             }
-            // Calls that wait are done at this time, too; what comes of them is new again.
+            // Calls that wait are also done at this time, and what they cause is new again.
             self.is_news = false;
             (0..self.nodes.len()).for_each(|node| self.ask(node, wire.now(), &[]));
             return Turn::Asked;

@@ -167,7 +167,7 @@ impl<'s> Teller<'s> {
         }
     }
 
-    /// A switch does the same again and again: what waits the packets tell, too, and a pause of each node is told once.
+    /// A switch does the same again and again. The packets also show what waits, so a pause of each node is told only once.
     fn is_switched_first(&mut self, line: &Line) -> bool {
         let Some(Switched { port, what: What::Pause(_) | What::Resume(_) }) = Switched::read(&line.act, &line.text)
         else {

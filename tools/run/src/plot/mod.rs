@@ -192,7 +192,7 @@ impl Plotted {
                 *priorities = if matches!(event.what, What::Pause(_)) { *priorities | bit } else { *priorities & !bit };
                 steps.push(time, f64::from(u8::from(*priorities > 0)));
             }
-            // Its packet says it, too.
+            // Its packet says it as well.
             What::Drop(_) => return false,
         }
         true
@@ -303,7 +303,7 @@ impl Plotted {
             let values = parts.sums(times.iter().map(|time| (*time, 1)));
             Series { kind, name: String::new(), values, sum: times.len() as f64 }
         });
-        // Acknowledgements wait, too, but few bytes; and a word of the receiver is no flow beside data.
+        // Acknowledgements also wait, but they're few bytes, and next to data what a receiver says isn't a flow.
         let mut rows = large(queues, 0.02);
         rows.extend(self.rates(&self.parts_of_rates(most)));
         rows.extend(large(pauses, 0.0));

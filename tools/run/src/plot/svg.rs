@@ -1,4 +1,4 @@
-//! As a picture: panels below each other over one axis of time. It is read at half its size, too: as wide as a telephone.
+//! As a picture: panels below each other over one axis of time. It must also be readable at half its size, as wide as a phone.
 
 use super::units::{self, Unit};
 use super::{Cut, Kind, Plotted, Series};

@@ -35,7 +35,7 @@ impl Shown {
         !self.words.is_empty()
     }
 
-    /// Whether the packets that an act causes are open, too: those of a whole stage.
+    /// Whether the packets that an act causes are also open, which are those of a whole stage.
     pub fn has_packets_of(&self, act: &Act) -> bool {
         self.words.is_empty() && act.stage == self.stage && self.side.map_or(true, |side| side == act.side)
     }

@@ -190,7 +190,7 @@ fn a_pause_is_of_one_priority() {
     const OTHER: u8 = 3 << 5;
     let mut switch = switch("link 1 Gbit/s 5 us; queue 16 KB; pfc 8 KB");
     let pause = roce::pause::Frame::about(0, u16::MAX).encode([2; 6]).to_vec();
-    // A node may pause its switch, too.
+    // A node may also pause its switch.
     switch.send(Duration::ZERO, 0, None, pause);
     let later = Duration::from_micros(100);
     switch.advance(later);

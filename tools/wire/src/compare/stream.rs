@@ -63,7 +63,7 @@ pub(super) struct Stream {
     next: i64,
     /// Position and frame of the first packet that came too early, after one that was lost on the wire.
     early: Option<(i64, u64)>,
-    /// Position that the receiver asked for again, for it missed it, too.
+    /// Position that the receiver asked for again, because it missed it as well.
     asked_for: Option<i64>,
     /// Everything before this position has arrived.
     answered: i64,
@@ -86,7 +86,7 @@ impl Stream {
         if position < self.next {
             self.of(seen).into_iter().for_each(|request| request.again += 1);
         } else if is_reliable && !is_anew && position > farthest {
-            // The receiver drops it, too, and will ask for the missing one.
+            // The receiver also drops it, and will ask for the missing one.
             self.early.get_or_insert((position, recorded.number));
         } else {
             // Unreliable: what was lost is lost.

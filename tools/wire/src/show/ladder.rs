@@ -48,7 +48,7 @@ struct Ladder {
     is_crowd: bool,
     /// The client and the server that the heading on the screen is for.
     pair: Option<(IpAddr, IpAddr)>,
-    /// The last comment, which holds for the packets below it, too.
+    /// The last comment, which also holds for the packets below it.
     comment: Option<String>,
 }
 

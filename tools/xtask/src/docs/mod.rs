@@ -34,7 +34,7 @@ use page::{Page, Wrong};
 use run::files::{self, read};
 use sources::Sources;
 
-/// The pages outside docs/ that make claims, too.
+/// The pages outside docs/ that also make claims.
 const OTHER_PAGES: [&str; 3] = ["README.md", "CONTRIBUTING.md", "captures/README.md"];
 
 /// What is deeper than a lesson's page: `docs/more/NN_topic.md`.

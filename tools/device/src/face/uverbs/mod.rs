@@ -82,7 +82,7 @@ impl Command<'_> {
         self.input()
     }
 
-    /// This response; that of an extended command says its length, too.
+    /// This response. That of an extended command also says its length.
     fn done<T: Pod>(&self, response: &T) -> Done {
         let (done, response_length) = (Done::with(response), (size_of::<T>() + size_of::<Extended>()) as u32);
         match self.extended {

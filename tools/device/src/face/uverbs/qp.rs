@@ -116,7 +116,7 @@ pub fn modify(nic: &mut Nic, command: &mut Command) -> Answer {
     Ok(command.done(&()))
 }
 
-/// What MODIFY_QP asks for; of a queue pair that gets connected, into how many regions of its domain its device may write, too.
+/// What MODIFY_QP asks for; of a queue pair that gets connected, also into how many regions of its domain its device may write.
 pub fn asks(call: Fact, nic: &Nic, command: &Command) -> Fact {
     let input: ModifyQp = command.input();
     let state = State::from_number(input.state.qp_state.into()).filter(|_| input.attr_mask & mask::STATE != 0);

@@ -137,7 +137,7 @@ impl Flow {
         let is_known = self.at(psn).is_some() || self.missing.iter().any(|(missing, _)| *missing == psn);
         self.gap = Some((psn, place.frame));
         self.ask_for(psn);
-        // What comes behind one that was not taken is early, too.
+        // What comes after a packet that wasn't taken is also early.
         if self.not_ready.is_some_and(|(at, _)| at <= psn) {
             return;
         }
