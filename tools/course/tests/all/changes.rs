@@ -48,5 +48,5 @@ fn an_unknown_name_is_named() {
         (output.status.code(), String::from_utf8(said).unwrap())
     };
     let (status, said) = prove(&["04-whose", "04-whoso"]);
-    assert!(status == Some(3) && said.starts_with("course: there is no change 04-whoso: "), "{said}");
+    assert!(status == Some(3) && said.starts_with("course: there is no change 04-whoso; "), "{said}");
 }
