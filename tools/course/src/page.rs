@@ -91,7 +91,7 @@ impl Page {
     pub fn load(file: &Path) -> Result<Self> {
         let (mut page, beside) = (Self::parse(&read(file)?)?, file.with_extension(JUDGE));
         if beside.exists() {
-            ensure!(page.parts.len() == 1, "the folded part and everything after it belongs into {}", name(&beside));
+            ensure!(page.parts.len() == 1, "the folded part and everything after it belongs in {}", name(&beside));
             page.add(&read(&beside)?).with_context(|| beside.display().to_string())?;
         }
         Ok(page)
@@ -235,8 +235,8 @@ mod tests {
         for (from, to, said) in [
             ("# T", "T", "title"),
             ("`make x`", "make x", "command"),
-            ("```\n", "", "not closed"),
-            ("diff", "dif", "no `dif`"),
+            ("```\n", "", "isn't closed"),
+            ("diff", "dif", "not `dif`"),
         ] {
             let error = Page::parse(&text.replace(from, to)).unwrap_err().to_string();
             assert!(error.contains(said), "{error}");
@@ -276,7 +276,7 @@ mod tests {
         write(&beside, "## Hints\n").unwrap();
         assert!(format!("{:#}", Page::load(&file).unwrap_err()).contains("1-x.judge.md: it must have a title"));
         write(&file, format!("{page}\n## Hints\n\n1. Look.\n")).unwrap();
-        assert!(format!("{:#}", Page::load(&file).unwrap_err()).contains("belongs into 1-x.judge.md"));
+        assert!(format!("{:#}", Page::load(&file).unwrap_err()).contains("belongs in 1-x.judge.md"));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }
