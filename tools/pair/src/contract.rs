@@ -157,7 +157,9 @@ pub fn fault(ops: &[Op], pair: &Pair, retries: Option<u8>) -> Option<String> {
                 sum = sum.wrapping_add(add);
             }
             Op::AtomicWrite => sum = pattern(number, 8).try_into().map_or(0, u64::from_ne_bytes),
-            _ if there != pattern(number, there.len()) => return Some(format!("The bytes of the {what} arrived changed.")),
+            _ if there != pattern(number, there.len()) => {
+                return Some(format!("The bytes of the {what} arrived changed."))
+            }
             _ => {}
         }
     }
