@@ -186,7 +186,7 @@ const DATA: [Case; 12] = [
     (PRIVATE, "length", "Your server announces a buffer of ", |frames| frames.flip("ConnectReply", CM + 36 + 13, 1)),
     (PRIVATE, "private-data", "Your server carries no private data in its REP; the lesson's carries address, key and length of 1 \
         buffer", |frames| frames.put("ConnectReply", CM + 36, &[0; 16])),
-    (WRITE, "payload", "your server refuses: zeroes", |frames| frames.put("RC Send Only #2", EXTENDED, &[0; 16])),
+    (WRITE, "payload", "your server refuses: it sends zeroes", |frames| frames.put("RC Send Only #2", EXTENDED, &[0; 16])),
     (MACHINE, "payload", "SEND says 09 00 ", |frames| frames.put(SEND, EXTENDED, &[9])),
     // "message from passive/server side with pid 0000128": a letter, and the last digit.
     (MACHINE, "payload", "SEND says 6d 65 73 72 ", |frames| frames.flip("RC Send Only #4", EXTENDED + 3, 1)),
