@@ -1,4 +1,4 @@
-# The front door: every target is one line of work. `make` alone prints what a learner needs, `make more` the rest.
+# The front door. `make` alone prints what a learner needs, `make more` the rest.
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 MAKEFLAGS += --no-builtin-rules
@@ -14,86 +14,86 @@ endif
 # Where cargo (rustup's, or Ubuntu's cargo-1.NN) and tc are when a person's PATH leaves them out.
 export PATH := $(HOME)/.cargo/bin:$(PATH):$(lastword $(sort $(wildcard /usr/lib/rust-1.*/bin))):/usr/sbin:/sbin
 
-# What a person gives arrives exactly as typed: `value` keeps make from expanding $ signs in it, and the shell gets it as a
-# variable. ARGS alone is a part of the shell's line, as it holds several words.
+# What you type arrives as you typed it: `value` keeps make from expanding $ signs in it, and the shell gets it as a
+# variable. Only ARGS becomes part of the shell's line, because it may be several words.
 given := client server wire workers log lesson language students CHANGE HOST NETDEV PCAP PORT REPOSITORY RUNS VARIANT
 $(foreach name,$(given),$(if $(value $(name)),$(eval override export $(name) := $$(value $(name)))))
 override ARGS := $(value ARGS)
-# Where a lesson runs: in the lab, on the kernel's own driver; on the device in user space, which needs nothing but a compiler; or on
+# Where a lesson runs: in the lab, on the kernel's own driver; on the device in user space, which only needs a compiler; or on
 # that device with the learner's own NIC in it, mine-nic/.
-# Lesson 20 has a switch between its nodes, which the lab has not.
+# Lesson 20 needs a switch between its nodes, and only the device has one.
 on ?= $(if $(filter %-20,$(MAKECMDGOALS)),device,lab)
-$(if $(filter 1lab 1device 1mine,$(words $(on))$(on)),,$(error on=$(on) is neither lab, device nor mine))
+$(if $(filter 1lab 1device 1mine,$(words $(on))$(on)),,$(error there is no place called on=$(on). Lessons run with on=lab, on=device or on=mine))
 of_mine := help lesson-% shell compare-% explain-% play-%
-$(if $(filter mine,$(on)),$(if $(filter-out $(of_mine),$(MAKECMDGOALS)),$(error on=mine is for lesson-NN, shell, compare-NN, explain-NN and play-NN)))
+$(if $(filter mine,$(on)),$(if $(filter-out $(of_mine),$(MAKECMDGOALS)),$(error on=mine works with lesson-NN, shell, compare-NN, explain-NN and play-NN only. Leave it out here)))
 # How much of a run is shown: every line and packet (all), and what the device in user space decides (1); log="1 all" is both.
-$(if $(filter-out 1 all,$(log)),$(error log=$(log) is neither 1, all nor "1 all"))
-$(if $(and $(filter 1,$(log)),$(filter lab,$(on))),$(error log=1 is what the device in user space decides: on=device log=1))
+$(if $(filter-out 1 all,$(log)),$(error there is no log=$(log). Use log=all for every line and packet, log=1 for what the device decides, or log="1 all" for both))
+$(if $(and $(filter 1,$(log)),$(filter lab,$(on))),$(error log=1 shows what the device in user space decides, so it needs that device: add on=device))
 
 override export target := $(or $(value CARGO_TARGET_DIR),target)
 override export bin := $(target)/debug
 
-# Every recipe's shell reads this first: where set-up unpacked what this machine has not itself. The shell expands BASH_ENV.
+# Every recipe's shell reads this file first. It leads to what set-up unpacked because this machine doesn't have it. The shell expands BASH_ENV.
 export RDMA_ENV := $(if $(filter /%,$(firstword $(target))),,$(CURDIR)/)$(target)/tools/env
 export BASH_ENV := $$RDMA_ENV
-# Those of part three are no programs.
+# The lessons of part three have no programs.
 lessons := $(sort $(foreach dir,$(wildcard lessons/[0-9][0-9]_*/Cargo.toml),$(firstword $(subst _, ,$(notdir $(patsubst %/,%,$(dir $(dir))))))))
 
-# $(call build,PACKAGES) shows what cargo compiles, and nothing when there is nothing to compile.
+# $(call build,PACKAGES) shows what cargo compiles, and prints nothing if everything is up to date.
 build = cargo build $(if $(MAKE_TERMERR),--color always) $(addprefix -p ,$(1)) 2>&1 | { grep -v 'Finished.*dev' || true; }
 
-# Of the place where a lesson runs: its program, what cargo builds for that, and where its runs are. The device with the learner's
-# NIC cargo does not know: course lays it out, and builds it.
+# For the place where a lesson runs: its program, what cargo builds for it, and where its runs are. Cargo doesn't know the device
+# with the learner's NIC in it, so course lays that one out and builds it.
 runner = $(on:mine=device-mine-nic)
 built = $(on:mine=course)
 runs = $(bin:debug=$(on:mine=device/mine-nic))/runs
 with_mine = $(if $(filter mine,$(on)),"$$bin"/course nic --device)
 
-# $(call own,LESSON) builds a lesson for this machine's own RDMA device. A machine that has no cargo runs the program that was
-# copied to it: of two machines, one has to be able to build.
+# $(call own,LESSON) builds a lesson for this machine's own RDMA device. A machine without cargo runs the program that was
+# copied to it, so only one of the two machines needs a compiler.
 define own
 @if command -v cargo >/dev/null || [ ! -x "$$bin/$(1)" ]; then tools/lab/setup.sh build device; \
-	else tools/lab/setup.sh device && echo "no cargo here: running $$bin/$(1) as it was built elsewhere" >&2; fi
+	else tools/lab/setup.sh device && echo "there is no cargo here, so this runs $$bin/$(1) as it was built on another machine" >&2; fi
 @if command -v cargo >/dev/null; then $(call build,$(1)); fi
 endef
 
-# What a learner needs has two #, all else three.
+# Targets that a learner needs have two #, all others three.
 table = sed -n 's/^\(.* \)\?\([a-z0-9%-]*\):.* $(1) /  make \2\t/p' Makefile | sed 's/%/NN/' | expand -t 24
 
 .PHONY: help
 help:
-	@echo 'Begin with `make lesson-04`: it gets what it needs first. The lessons are $(lessons).'
+	@echo 'Begin with `make lesson-04`. It first gets what it needs. The lessons are $(lessons).'
 	@$(call table,##)
-	@echo '  make more             all else'
+	@echo '  make more             list all other targets'
 
 .PHONY: more
-more: ### print what else there is
+more: ### list all other targets
 	@$(call table,###)
 
 .PHONY: setup
-setup: ### get what the lessons need, and rping and perftest, into target/ (with apt; elsewhere, say what is missing)
+setup: ### get what the lessons need, and rping and perftest, into target/ (with apt; without it, list what's missing)
 	@tools/lab/setup.sh build lab shell
 
 .PHONY: bundle
-bundle: ### one file with all that machines of this release need, for a classroom without a network
+bundle: ### pack everything that machines of this release need into one file, for a classroom without a network
 	@tools/lab/setup.sh bundle
 
 .PHONY: device-bundle
-device-bundle: ### one static program that brings the device to other people's CI (docs/ci.md)
+device-bundle: ### build one static program that brings the device to your own CI (docs/ci.md)
 	@tools/lab/setup.sh cargo
 	@tools/device/bundle.sh
 
-# Lessons 09 and 12 are about many clients, and lesson 13 about a ring of the server and these. (Others take so many, too.)
+# Lessons 09 and 12 are about many clients, and lesson 13 about a ring of the server and its clients. (Other lessons also take `workers=`.)
 lesson-09: export workers ?= 3
-# Lesson 11, too, and the plain run loses a request; `wire=` loses none.
+# So is lesson 11, whose plain run loses a request; with an empty `wire=` nothing gets lost.
 lesson-11: export workers ?= 2
 lesson-11: export wire ?= $(if $(client)$(server),,drop 1st "UD Send Only")
 lesson-12: export workers ?= 2
 lesson-13: export workers ?= 2
-# Lesson 20 begins with a switch whose queue is short, and nothing that controls who sends.
+# Lesson 20 begins with a switch whose queue is short, and with nothing that slows a sender down.
 lesson-20: export workers ?= 2
 lesson-20: export wire ?= link 1 Gbit/s 5 us; queue 8 KB
-# The programs of the puzzle fail: that is what one looks at, and no error of make's.
+# The puzzle's programs are meant to fail, so make shouldn't report that as an error.
 lesson-07: may_fail = $(and $(findstring --puzzle,$(client) $(server)),|| [ $$? -eq 1 ])
 
 .PHONY: $(lessons:%=lesson-%)
@@ -105,14 +105,14 @@ $(lessons:%=lesson-%): lesson-%: ## run lesson NN on emulated machines [client="
 		$${wire:+--wire="$$wire"} $(if $(filter all,$(log)),--all) $(if $(filter 1,$(log)),--log) \
 		$(if $(filter mine,$(on)),--grace=5) $(may_fail)
 
-# The learner's NIC takes the driver's place on one machine of the lab, and so its port. On the other one is rdma_rxe.
+# On one machine of the lab the learner's NIC takes the driver's place, and with it the driver's UDP port. The other machine keeps rdma_rxe.
 mine ?= client
-$(if $(filter 1client 1server,$(words $(mine))$(mine)),,$(error mine=$(mine) is neither client nor server))
+$(if $(filter 1client 1server,$(words $(mine))$(mine)),,$(error there is no side called mine=$(mine). Your own NIC can be mine=client or mine=server))
 on_my_nic = $(if $(filter $(mine),$(1)),rdma link delete rxe0; rmmod rdma_rxe; NIC_NAME=rxe0 device-mine-nic run --address $(2) --)
-# The ring has three more members, with rdma_rxe.
+# The ring has three more members, which use rdma_rxe.
 meet-13: clients := 3
 .PHONY: $(lessons:%=meet-%)
-$(lessons:%=meet-%): meet-%: ### run lesson NN in the lab between your own NIC and rdma_rxe; lesson 13 with three of them [mine=server]
+$(lessons:%=meet-%): meet-%: ### run lesson NN in the lab between your own NIC and rdma_rxe; lesson 13 with three clients [mine=server]
 	@tools/lab/setup.sh build lab
 	@$(call build,lab course lesson-$*)
 	@"$$bin"/course nic --device
@@ -121,31 +121,31 @@ $(lessons:%=meet-%): meet-%: ### run lesson NN in the lab between your own NIC a
 		$(foreach more,$(wordlist 2,$(or $(clients),1),1 2 3 4 5 6 7 8),--node='client-$(more)=lesson-$* client -a 10.47.91.1')
 
 .PHONY: meet
-meet: ### the same with any two programs: server="rping -s -C 3" client="rping -c -a server -C 3" [mine=server]
+meet: ### run any two programs between your own NIC and rdma_rxe: server="rping -s -C 3" client="rping -c -a server -C 3" [mine=server]
 	@tools/lab/setup.sh build lab
 	@$(call build,lab course)
 	@"$$bin"/course nic --device
 	@"$$bin"/lab exec --name=$@ --server="$(call on_my_nic,server,10.47.91.1) $$server" --client="$(call on_my_nic,client,10.47.91.2) $$client"
 
 .PHONY: $(lessons:%=break-%)
-$(lessons:%=break-%): break-%: ## break lesson NN on purpose, and see what comes of it [CHANGE=name; a list without] [ARGS=--quiet] [on=device]
+$(lessons:%=break-%): break-%: ## break lesson NN on purpose, and see what happens [CHANGE=name; without it, list the changes] [ARGS=--quiet] [on=device]
 	@tools/lab/setup.sh build $(if $(CHANGE),$(on:device=))
 	@$(call build,$(if $(CHANGE),$(on)) course)
 	@"$$bin"/course break $* $${CHANGE:+"$$CHANGE"} --on=$(on) $(ARGS)
 
-# The learner's own program, judged on the device, within a moment; with on=lab on the kernel's own driver.
+# The learner's own program is judged on the device, which takes a moment, or with on=lab on the kernel's own driver.
 step: on = device
 step: refused = $(and $(filter lab,$(on)),$(wildcard mine/mine.py))
-# `make begin device` begins a NIC of one's own: for that cargo is enough.
+# `make begin device` begins a NIC of your own, and needs only cargo.
 begins_nic := $(filter device,$(filter-out begin,$(MAKECMDGOALS)))
 .PHONY: begin step hint solution
-begin: ## begin a program of your own in mine/, written step by step [language=c|python]; or with `make begin device` a NIC, in mine-nic/
+begin: ## begin a program of your own in mine/ and write it step by step [language=c|python]; `make begin device` begins a NIC in mine-nic/
 	@tools/lab/setup.sh $(if $(begins_nic),cargo,build) $(if $(filter python,$(language)),python)
 	@$(call build,course)
 	@"$$bin"/course $(if $(begins_nic),nic --begin || [ $$? -eq 1 ],begin $${language:+--language="$$language"})
 
 step: ## judge the next step of your own program, and show it [STEP=01-2] [ARGS=--watch|--task] [on=lab]
-	@$(if $(refused),$(error the machines of the lab have no Python: a program in Python is judged on the device, make step))
+	@$(if $(refused),$(error the lab's machines have no Python, so a program in Python is judged on the device. Leave on=lab out: make step))
 	@tools/lab/setup.sh build $(on:device=) $(if $(wildcard mine/mine.py),python)
 	@$(call build,$(on) course wire)
 	@"$$bin"/course step $${STEP:+"$$STEP"} --on=$(on) $(ARGS)
@@ -154,60 +154,60 @@ step: ## judge the next step of your own program, and show it [STEP=01-2] [ARGS=
 device: $(if $(filter begin,$(MAKECMDGOALS)),begin)
 	@$(if $(filter begin,$(MAKECMDGOALS)),:,echo 'usage: make begin device' >&2; exit 2)
 
-nic: ## judge the NIC that you write, and show its first hole that is not filled [ARGS="--watch --hint"]
+nic: ## judge the NIC that you write, and show the first hole you haven't filled yet [ARGS="--watch --hint"]
 	@tools/lab/setup.sh cargo
 	@$(call build,course)
 	@"$$bin"/course nic $(ARGS)
 
-hint: ### one hint more to the step [STEP=01-2 ARGS=--all]
+hint: ### show one more hint for the step [STEP=01-2 ARGS=--all]
 	@tools/lab/setup.sh build
 	@$(call build,course)
 	@"$$bin"/course hint $${STEP:+"$$STEP"} $(ARGS)
 
-solution: ### how the lesson does the step, or the reference in your language [STEP=01-2] [ARGS=--yes]
+solution: ### show how the lesson does the step, or the reference in your language [STEP=01-2] [ARGS=--yes]
 	@tools/lab/setup.sh build
 	@$(call build,course)
 	@"$$bin"/course solution $${STEP:+"$$STEP"} $(ARGS)
 
 .PHONY: grade
-grade: ### judge programs that were handed in, each shut in: students="FOLDER ...", like mine/ or repositories with one [lesson=NN] [limit=SECONDS]
+grade: ### judge programs that were handed in, each in a sandbox: students="FOLDER ...", like mine/ or repositories that contain one [lesson=NN] [limit=SECONDS]
 	@$(if $(value students),,$(error usage: make grade students="FOLDER ..."))
 	@tools/lab/setup.sh build grade python
 	@$(call build,device course common $(lessons:%=lesson-%))
 	@"$$bin"/course grade $${lesson:+--lesson="$$lesson"} $${limit:+--limit="$$limit"} $$students
 
 .PHONY: next
-next: ## where you are in the course, and what comes, with minutes
+next: ## show where you are in the course, what comes next, and how long it takes
 	@tools/lab/setup.sh build
 	@$(call build,course)
 	@"$$bin"/course next
 
 .PHONY: try
-try: ## list the exercises, and which of them are solved
+try: ## list the exercises, and which of them you've solved
 	@tools/lab/setup.sh build
 	@$(call build,device course)
 	@"$$bin"/course try
 
-# Exercises are judged on the device, within a moment; with on=lab on the kernel's own driver.
+# Exercises are judged on the device, which takes a moment, or with on=lab on the kernel's own driver.
 try-%: on = device
-try-%: ### list the exercises of lesson NN; NN-NAME: begin that one, or judge what you have made of it [ARGS=--watch] [on=lab]
+try-%: ### list the exercises of lesson NN; with NN-NAME, begin that one or judge your answer [ARGS=--watch] [on=lab]
 	@tools/lab/setup.sh build $(on:device=)
 	@$(call build,$(on) course wire)
 	@"$$bin"/course try $* --on=$(on) $(ARGS)
 
-reset-%: ### throw away what you have made of the exercise NN-NAME
+reset-%: ### throw away your answer to the exercise NN-NAME
 	@tools/lab/setup.sh build
 	@$(call build,device course)
 	@"$$bin"/course reset $*
 
 .PHONY: lab-shell
-lab-shell: ### a shell on the client machine, with the packets as they pass [server="COMMAND"; rping unless given] [wire="RULES"]
+lab-shell: ### open a shell on the client machine, and see the packets as they pass [server="COMMAND"; without it, rping] [wire="RULES"]
 	@tools/lab/setup.sh build lab shell
 	@$(call build,lab $(lessons:%=lesson-%))
 	@"$$bin"/lab shell $${server:+--server="$$server"} --wire="$$wire"
 
 .PHONY: shell
-shell: ### a shell in which RDMA programs run in the lab, or with on=device on the device in user space [server="COMMAND"] [on=mine]
+shell: ### open a shell in which RDMA programs run in the lab, or with on=device on the device in user space [server="COMMAND"] [on=mine]
 ifneq ($(on),lab)
 	@tools/lab/setup.sh build shell
 	@$(call build,$(built) $(lessons:%=lesson-%))
@@ -224,7 +224,7 @@ $(lessons:%=server-%): server-%: ### run the server of lesson NN on this machine
 
 .PHONY: $(lessons:%=client-%)
 $(lessons:%=client-%): client-%: ### run the client of lesson NN on this machine's own RDMA device HOST=server [ARGS="OPTIONS"]
-	@$(if $(HOST),,$(error usage: make $@ HOST=ADDRESS [ARGS="OPTIONS"], where ADDRESS is the machine that runs `make server-$*`))
+	@$(if $(HOST),,$(error which server? Name the machine that runs `make server-$*`: make $@ HOST=ADDRESS [ARGS="OPTIONS"]))
 	$(call own,lesson-$*)
 	@unset LD_LIBRARY_PATH; "$$bin"/lesson-$* client -a "$$HOST" $(ARGS)
 
@@ -233,17 +233,17 @@ $(lessons:%=capture-%): capture-%: ### record the packets of lesson NN on this m
 	@tools/lab/capture.sh $* $${NETDEV:+"$$NETDEV"}
 
 .PHONY: doctor
-doctor: ## what this machine has for the lessons, what it lacks, and the cure
+doctor: ## check what this machine has for the lessons, what it lacks, and how to fix that
 	@tools/lab/doctor.sh
 
-# What is looked at: the last run of the lesson, or a capture that is named.
+# These read the lesson's last run, or the capture that PCAP= names.
 compare-% play-% explain-%: export run = $(or $(value PCAP),$(runs)/$*/wire.pcapng)
 define ran
-@[ -e "$$run" ] || { echo "There is no $$run. Run 'make lesson-$* on=$(on)' first; or say where it ran: make $@ on=device; or name your capture: make $@ PCAP=FILE" >&2; exit 2; }
+@[ -e "$$run" ] || { echo "There is no $$run, so there is no run to look at. Make one with 'make lesson-$* on=$(on)'. If the lesson ran on the device: make $@ on=device. If you have a capture of your own: make $@ PCAP=FILE" >&2; exit 2; }
 endef
-# VARIANT is what stands behind the dash in the name of a bundled capture, as multi-packet; without it, the run's options tell.
+# VARIANT is the part after the dash in a bundled capture's name, for example multi-packet. Without it, the run's options decide.
 .PHONY: $(lessons:%=compare-%)
-$(lessons:%=compare-%): compare-%: ## what the last run of lesson NN did otherwise than its capture [on=device|mine] [PCAP=FILE] [VARIANT=name]
+$(lessons:%=compare-%): compare-%: ## show how the last run of lesson NN differs from its capture [on=device|mine] [PCAP=FILE] [VARIANT=name]
 	$(ran)
 	@tools/lab/setup.sh build
 	@$(call build,wire)
@@ -251,21 +251,21 @@ $(lessons:%=compare-%): compare-%: ## what the last run of lesson NN did otherwi
 		$(if $(VARIANT),,--variant) $(ARGS)
 
 .PHONY: $(lessons:%=play-%)
-$(lessons:%=play-%): play-%: ## write a web page that plays the last run of lesson NN, beside that run [on=device|mine] [PCAP=FILE]
+$(lessons:%=play-%): play-%: ## write a web page that plays the last run of lesson NN, next to that run [on=device|mine] [PCAP=FILE]
 	$(ran)
 	@tools/lab/setup.sh build
 	@$(call build,wire)
 	@"$$bin"/wire play "$$run" --lesson lessons/$*_* -o "$$(dirname "$$run")/play.html"
 
 .PHONY: $(lessons:%=explain-%)
-$(lessons:%=explain-%): explain-%: ## what went wrong in the last run of lesson NN, in sentences [on=device|mine] [PCAP=FILE]
+$(lessons:%=explain-%): explain-%: ## explain what went wrong in the last run of lesson NN [on=device|mine] [PCAP=FILE]
 	$(ran)
 	@tools/lab/setup.sh build
 	@$(call build,wire)
 	@"$$bin"/wire explain "$$run" $(ARGS) || [ $$? = 1 ]
 
 lesson-% break-% server-% client-% capture-% compare-% explain-% play-%:
-	@echo 'There is no lesson $*. The lessons are: $(lessons)' >&2; exit 2
+	@echo 'There is no lesson $* to run. The lessons with programs are: $(lessons)' >&2; exit 2
 
 .PHONY: test
 test: ### build everything and run every test
@@ -275,14 +275,14 @@ test: ### build everything and run every test
 	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc) + 2))} cargo test --workspace
 
 .PHONY: field-guide
-field-guide: ### make every change of every lesson again, and say what comes out otherwise than it is told (some minutes)
+field-guide: ### try every change of every lesson again, and list those that don't come out as their pages say (some minutes)
 	@tools/lab/setup.sh build lab shell python
 	@$(call build,lab device course)
 	@"$$bin"/course prove $(ARGS)
 
-# What takes minutes, most of it to show once more what `make test` has shown: ignored tests in groups, each with what cargo is told
-# for it; the benchmarks, one round with tiny counts, as all can still be measured; and the field guide. The lab's test
-# of a Python program stays behind, as set-up gets no pyverbs: cargo test -p lab --test all python -- --ignored
+# These tests take minutes, and most of them show in more depth what `make test` has shown. They're ignored tests in groups, each
+# with its arguments for cargo; one round of the benchmarks with tiny counts, to see that they still run; and the field guide. The lab's
+# test of a Python program isn't among them, because set-up gets no pyverbs: cargo test -p lab --test all python -- --ignored
 of-lessons := -p lab --test all lessons -- --skip soak --skip sweep
 of-soak := -p lab --test all soak -- --nocapture
 of-sweep := -p lab --test all sweep -- --nocapture
@@ -296,7 +296,7 @@ of-docs := -p xtask planted -- --nocapture
 long := lessons soak sweep machines device kernel course nic docs
 
 .PHONY: test-long
-test-long: $(or $(group:%=long-%),$(long:%=long-%) long-bench long-changes) ### what takes an hour, or one [group=NAME]: lessons soak sweep machines device kernel course nic docs bench changes fresh
+test-long: $(or $(group:%=long-%),$(long:%=long-%) long-bench long-changes) ### run the tests that take an hour, or one group of them [group=NAME]: lessons soak sweep machines device kernel course nic docs bench changes fresh
 
 .PHONY: long-groups $(long:%=long-%) long-fresh long-bench long-changes
 long-groups:
@@ -318,33 +318,33 @@ long-%:
 	@echo 'There is no group $*. The groups are: $(long) bench changes fresh' >&2; exit 2
 
 .PHONY: bench
-bench: ### measure everything beside its reference, and write docs/benchmarks.md (ten minutes; leave the machine alone meanwhile)
+bench: ### measure everything against its reference, and write docs/benchmarks.md (ten minutes; leave the machine alone meanwhile)
 	@tools/lab/setup.sh build lab shell test python grade
 	cargo build --workspace --bins --examples
 	cargo build --release -p lesson-10 -p lesson-12 -p bench --bins --examples
 	@"$$bin"/bench --keep
 
-# Needs a nightly compiler and cargo-fuzz, which are not set up here. Findings are in tools/wire/fuzz/artifacts.
+# Needs a nightly compiler and cargo-fuzz, which set-up doesn't get. Whatever it finds is in tools/wire/fuzz/artifacts.
 .PHONY: fuzz
 fuzz: ### look for captures that make the wire tools panic [RUNS=number]
 	@command -v cargo-fuzz >/dev/null || { echo 'fuzzing needs: rustup toolchain install nightly && cargo install cargo-fuzz' >&2; exit 1; }
 	mkdir -p tools/wire/fuzz/corpus/captures
 	cd tools/wire && cargo +nightly fuzz run -s none captures fuzz/corpus/captures ../../captures -- -max_len=8192 -runs="$${RUNS:-1000000}"
 
-# The documentation shows private items, too: a reader wants to know how it works inside.
+# The documentation also shows private items, because a reader wants to know how it works inside.
 .PHONY: check
 check: ### formatting, lints and documentation, warnings as errors
 	@tools/lab/setup.sh build test check
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' cargo doc --workspace --no-deps --document-private-items
-	@# Only an unstable rustdoc looks whether what must not compile fails with the error that the text names.
+	@# Only an unstable rustdoc checks that code which must not compile fails with the error that the text names.
 	RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR="$$target"/bootstrap cargo test -q --locked --doc -p common
 	shellcheck --exclude=SC2187 tools/book/*.sh tools/device/*.sh tools/device/tests/*.sh tools/lab/*.sh tools/lab/guest/*.sh tools/xtask/*.sh captures/*.sh .ci/run
 	cargo run -q -p xtask -- docs --check
 
 .PHONY: docs
-docs: ### write the generated parts of docs/ anew: packet tables, logs, pictures, differences between lessons
+docs: ### renew the generated parts of docs/: packet tables, logs, pictures, differences between lessons
 	@$(call build,xtask)
 	@"$$bin"/xtask docs
 
@@ -358,27 +358,27 @@ site: ### build the course as a book, with every run in it to play, into target/
 	@"$$bin"/xtask site
 
 .PHONY: serve
-serve: site ### show the book to this machine: http://127.0.0.1:3000 [PORT=number]
+serve: site ### serve the book to this machine: http://127.0.0.1:3000 [PORT=number]
 	@node tools/book/serve.mjs "$$target/site" "$${PORT:-3000}"
 
 .PHONY: test-site
-test-site: site ### look at every page of the book with a real browser
+test-site: site ### test every page of the book in a real browser
 	@tools/lab/setup.sh site browser
 	node --test $(wildcard tools/book/test/*.test.mjs)
 
 .PHONY: picture
-picture: ### take the picture of the player that README.md shows anew; look at it before you commit it
+picture: ### retake the picture of the player in README.md; look at it before you commit it
 	@tools/lab/setup.sh build site browser
 	@$(call build,wire)
 	@"$$bin"/wire play captures/04_rdma_write.pcapng --lesson lessons/04_rdma_write -o "$$target/picture.html"
 	@node tools/book/picture.mjs "file://$${RDMA_ENV%/tools/env}/picture.html" tools/book/player.png 1240 820 light ArrowDown
 
 .PHONY: screenshots
-screenshots: ### take the pictures of Wireshark that show an earlier capture anew; look at each before you commit it
+screenshots: ### retake the pictures of Wireshark that show an earlier capture; look at each before you commit it
 	@tools/xtask/screenshots.sh
 
 .PHONY: record
-record: ### run every lesson in the lab, or one [lesson=NN], and renew what captures/ holds
+record: ### run every lesson in the lab, or one [lesson=NN], and renew the files in captures/
 	@tools/lab/setup.sh build lab shell
 	cargo build --workspace
 	cargo run -q -p xtask -- record $${lesson:+"$$lesson"}
@@ -389,9 +389,9 @@ wireshark-profile: ### install columns, colors and filter buttons for Wireshark:
 	@captures/install-profile.sh
 
 .PHONY: clean
-clean: ### remove all that make has put here: programs, tools, the lab's machines and their results
+clean: ### remove everything that make has put here: programs, tools, the lab's machines and their results
 ifdef CARGO_TARGET_DIR
-	@# Other projects may build there, too.
+	@# Other projects may use the same folder.
 	cargo clean $(addprefix -p ,bench common course device lab nic roce run testkit wire xtask $(lessons:%=lesson-%))
 	rm -rf -- "$$target"/{book,bootstrap,bundle,captures,course,device,lab,picture.html,site,tools} "$$target"/rdma-*.tar.gz
 else

@@ -1,4 +1,4 @@
-//! Host names and addresses: from what a person types to the `sockaddr` that librdmacm takes.
+//! Host names and addresses, from what a person types to the `sockaddr` that librdmacm takes.
 
 use std::mem;
 use std::net::{IpAddr, SocketAddr, SocketAddrV4, SocketAddrV6, ToSocketAddrs};
@@ -23,10 +23,10 @@ pub fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>> {
 }
 
 /// Calls `with` for one address of the host after the other, until it succeeds. A name often has an IPv6 address to
-/// which no path leads, beside an IPv4 address to which one does. The error is that of the last address.
+/// which no path leads, as well as an IPv4 address to which one does. The error is that of the last address.
 ///
 /// # Errors
-/// That of the last address; `Kind::NoAddress` if there is none.
+/// That of the last address; `Kind::NoAddress` if the host has no address.
 #[track_caller]
 pub fn try_each<T>(host: &str, port: u16, mut with: impl FnMut(SocketAddr) -> Result<T>) -> Result<T> {
     let mut last = Error::of(Kind::NoAddress, format!("no address for the host {host:?}"), "Give the address itself");

@@ -42,11 +42,11 @@ impl fmt::Display for AhAttr {
 }
 
 impl Context {
-    /// `ibv_init_ah_from_wc`: the way back to who sent a datagram. `grh` is the [`GRH_LEN`] bytes in front of it, `port` the
+    /// `ibv_init_ah_from_wc`: the way back to the sender of a datagram. `grh` is the [`GRH_LEN`] bytes in front of it, `port` the
     /// port that it came by.
     ///
     /// # Errors
-    /// `Kind::OutOfRange` for fewer bytes; `Error::Call`, EPROTONOSUPPORT, if no IP header lies there.
+    /// `Kind::OutOfRange` for fewer bytes; `Error::Call`, EPROTONOSUPPORT, if there is no IP header.
     #[track_caller]
     pub fn init_ah_from_wc(&self, port: u8, wc: &WorkCompletion, grh: &[u8]) -> Result<AhAttr> {
         slow!("ibv_init_ah_from_wc");
@@ -55,7 +55,7 @@ impl Context {
         let bytes = grh.get(..GRH_LEN).ok_or_else(short)?;
         // SAFETY: plain data, for which zero is a value.
         let (mut header, mut attr): (ibv_grh, ibv_ah_attr) = unsafe { std::mem::zeroed() };
-        // SAFETY: an ibv_grh is 40 bytes, and so many there are.
+        // SAFETY: an ibv_grh is 40 bytes, and `grh` has that many.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), (&mut header as *mut ibv_grh).cast(), GRH_LEN) };
         // SAFETY: the device is open; the call reads completion and header, and writes the attributes.
         let result = unsafe { ibv_init_ah_from_wc(self.raw(), port, &mut wc.to_c(), &mut header, &mut attr) };
@@ -147,6 +147,6 @@ pub struct Destination {
 }
 
 impl Destination {
-    /// The number that stands for the QPs of a multicast group.
+    /// The number that all QPs of a multicast group share.
     pub const GROUP: u32 = 0xff_ffff;
 }

@@ -17,7 +17,7 @@ mod opt;
 
 pub use opt::{Opt, Side};
 
-/// The port that all lessons use unless -p says otherwise (rping's too).
+/// The port that all lessons use without -p, which is also rping's.
 pub const PORT: u16 = 7471;
 
 /// What the user asked for.
@@ -60,7 +60,7 @@ impl Args {
     }
 }
 
-/// How many clients a server has served, and how many of them in vain.
+/// How many clients a server has served, and with how many of them it failed.
 pub struct Clients {
     count: u32,
     served: u32,
@@ -84,10 +84,10 @@ impl Clients {
         }
     }
 
-    /// How it all went: an error if a client was served in vain.
+    /// How it all went: an error if the server failed with a client.
     ///
     /// # Errors
-    /// `Error::Content`, with how many of them, if a client was served in vain.
+    /// `Error::Content`, with their number, if the server failed with any client.
     pub fn result(&self) -> Result<()> {
         let what = format!("{} of {} clients could not be served", self.failed, self.served);
         match self.failed {
@@ -108,7 +108,7 @@ pub fn run(
     run_with_log(narrate::ALL, lesson, about, options, server, client)
 }
 
-/// The same, with this part of the log alone unless `RUST_LOG` says otherwise: `"SLOW"` costs nothing where it is to go fast.
+/// The same, with only this part of the log unless `RUST_LOG` is set. `"SLOW"` costs nothing on the fast path.
 pub fn run_with_log(
     log: &str,
     lesson: &'static str,
@@ -145,7 +145,7 @@ pub fn run_with_log(
 }
 
 fn read(matches: &ArgMatches, options: &[Opt]) -> Args {
-    // try_get_one: an option that this side does not have is no error, but None.
+    // try_get_one gives None for an option that this side doesn't have, instead of an error.
     let count = matches.try_get_one("count").ok().flatten().copied().unwrap_or(1);
     match matches.get_one::<u64>("timeout") {
         Some(seconds) => deadline::set(Duration::from_secs(*seconds)),
@@ -166,7 +166,7 @@ fn read(matches: &ArgMatches, options: &[Opt]) -> Args {
     }
 }
 
-/// The options of the side that a command line names: who has misspelled one sees how they are called.
+/// The options of the side that a command line names, so that somebody who has misspelled one sees their names.
 fn options_of(command: &mut Command, words: &[OsString]) -> String {
     let side = words.get(1).and_then(|side| command.find_subcommand_mut(side));
     side.map_or(String::new(), |side| format!("\n{}", side.render_help()))

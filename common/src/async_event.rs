@@ -1,8 +1,8 @@
-//! `ibv_async_event`: what happens to a device, a port or a queue without anybody asking (man 3 ibv_get_async_event).
+//! `ibv_async_event`: what happens to a device, a port or a queue on its own (man 3 ibv_get_async_event).
 //!
-//! A completion says how *our* request ended. That a QP broke because of what the *peer* asked for, that an SRQ runs low or
-//! that the cable is out, comes as an event on the device's own descriptor. Every event must be acknowledged, or the object
-//! it names cannot be destroyed; so it is copied, and acknowledged at once.
+//! A completion says how *our* request ended. If a QP breaks because of what the *peer* asked for, if an SRQ runs low, or
+//! if the cable is out, an event comes on the device's own descriptor. Every event must be acknowledged, or the object
+//! it names cannot be destroyed. So we copy it, and acknowledge it at once.
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};

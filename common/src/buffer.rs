@@ -1,4 +1,4 @@
-//! Memory of the program's own that a device may use, too, once it is registered (mr.rs).
+//! Memory of the program that a device may also use once it's registered (mr.rs).
 //!
 //! The device may write it at any moment, which no `&[u8]` or `&mut [u8]` allows for; so bytes are copied in and out. It is
 //! freed when its last handle is gone, and a registration is one.
@@ -26,7 +26,7 @@ impl Buffer {
     /// `len` bytes of zeroed memory.
     ///
     /// # Errors
-    /// `Error::Content` if there is not so much memory.
+    /// `Error::Content` if there isn't enough memory.
     pub fn zeroed(len: usize) -> Result<Self> {
         let no_memory =
             || Error::content(format!("no memory for {len} bytes"), "Ask for less; `free -h` tells what there is");
@@ -63,21 +63,21 @@ impl Buffer {
     pub fn write(&self, offset: usize, bytes: &[u8]) -> Result<()> {
         let range = self.check(offset..offset.saturating_add(bytes.len()))?;
         for (at, byte) in range.zip(bytes) {
-            // SAFETY: the range lies in the allocation. No reference into it exists anywhere, and its handles are of one
+            // SAFETY: the range is in the allocation. No reference into it exists anywhere, and its handles are of one
             // thread.
             unsafe { self.0.memory.add(at).write_volatile(*byte) };
         }
         Ok(())
     }
 
-    /// Copies these bytes out of the buffer, counted from its start. The device may have written them without any call of this program: so each is read
-    /// anew (volatile), also in a loop that waits for a byte to change.
+    /// Copies these bytes out of the buffer, counted from its start. The device may have written them without any call of this program, so each is read
+    /// from memory each time (volatile), even in a loop that waits for a byte to change.
     ///
     /// # Errors
     /// `Kind::OutOfRange` if some of them are outside the buffer.
     pub fn read(&self, range: Range<usize>) -> Result<Vec<u8>> {
         let range = self.check(range)?;
-        // SAFETY: the range lies in the allocation. The device may write meanwhile: the copy then holds old and new bytes,
+        // SAFETY: the range is in the allocation. The device may write meanwhile: the copy then holds old and new bytes,
         // all of them initialized.
         Ok(range.map(|at| unsafe { self.0.memory.add(at).read_volatile() }).collect())
     }
@@ -86,7 +86,7 @@ impl Buffer {
     /// order: what an atomic of the peer's may change at this moment.
     ///
     /// # Errors
-    /// `Kind::OutOfRange` if they are outside the buffer, or `offset` is no multiple of 8.
+    /// `Kind::OutOfRange` if they are outside the buffer, or `offset` isn't a multiple of 8.
     pub fn read_u64(&self, offset: usize) -> Result<u64> {
         let at = self.check_u64(offset)?;
         // SAFETY: 8 bytes in the allocation, which starts on a page, and so aligned.
@@ -115,13 +115,13 @@ impl Buffer {
         }
     }
 
-    /// The range, if it lies inside the buffer.
+    /// The range, if it's inside the buffer.
     fn check(&self, range: Range<usize>) -> Result<Range<usize>> {
         inside(range, self.0.len)
     }
 }
 
-/// The range, if it lies inside of so many bytes.
+/// The range, if it's inside that many bytes.
 pub(crate) fn inside(range: Range<usize>, len: usize) -> Result<Range<usize>> {
     if range.start <= range.end && range.end <= len {
         return Ok(range);

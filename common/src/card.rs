@@ -18,7 +18,7 @@ use crate::mtu::Mtu;
 /// One side's queue pair, and memory that goes with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Card {
-    /// The queue pair's number, 24 bits: packets for it must carry it.
+    /// The queue pair's number, 24 bits, which every packet for it must carry.
     pub qpn: u32,
     /// The number of the first packet that this side will send, 24 bits.
     pub psn: u32,

@@ -26,7 +26,7 @@ struct Inner {
 pub enum Woken<T> {
     /// A completion: the one that was awaited, or the CQ that reported it.
     Completion(T),
-    /// A CM event, which still lies in its channel. Completions that came before it have been looked for.
+    /// A CM event, which is still in its channel. We've already looked for completions that came before it.
     CmEvent,
 }
 

@@ -169,9 +169,9 @@ impl Context {
         }
     }
 
-    /// The GID that stands for an IP address of the port's netdev, and its place in the port's table. Often the same address
-    /// is there twice: for RoCEv1, which has no IP header, and for RoCEv2. Only sysfs tells which is which. Where both programs
-    /// run on one machine they may meet on a loopback address, which has no GID: if the port has one only, it is that.
+    /// The GID for an IP address of the port's netdev, and its place in the port's table. Often the same address
+    /// is there twice: for RoCEv1, which has no IP header, and for RoCEv2. Only sysfs says which is which. If both programs
+    /// run on one machine, they may meet on a loopback address, which has no GID. If the port has a single GID, this returns that one.
     ///
     /// # Errors
     /// `Kind::NoAddress` if the port has none for this address.

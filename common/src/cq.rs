@@ -1,5 +1,5 @@
 //! `ibv_cq`, the completion queue: where the device reports work requests that are done (man 3 ibv_create_cq,
-//! ibv_poll_cq, ibv_req_notify_cq). Waiting for it: cq/wait.rs, and asleep cq/event.rs.
+//! ibv_poll_cq, ibv_req_notify_cq). cq/wait.rs waits for it by polling, and cq/event.rs asleep.
 //!
 //! Hidden: each completion is shown to the queue of its QP, which then lets go of the request's memory (ledger.rs). Drop
 //! destroys the CQ when its last QP is gone.
@@ -112,7 +112,7 @@ impl CompletionQueue {
         positive_errno("ibv_req_notify_cq", unsafe { ibv_req_notify_cq(self.raw(), 0) })
     }
 
-    /// The same, but only a completion counts that is an error, or whose sender asked for it
+    /// The same, but it only counts a completion that is an error, or whose sender asked for it
     /// ([`SendWr::solicited`](crate::SendWr::solicited)).
     ///
     /// # Errors
@@ -127,7 +127,7 @@ impl CompletionQueue {
     /// `ibv_poll_cq`: all completions that are there, perhaps none, oldest first. Never waits.
     ///
     /// # Errors
-    /// `Error::Call` if the CQ is broken. A completion that failed is none: look at its status.
+    /// `Error::Call` if the CQ is broken. A failed completion isn't an error here; check its status.
     #[track_caller]
     pub fn poll(&self) -> Result<Vec<WorkCompletion>> {
         self.poll_up_to(usize::MAX)
@@ -159,7 +159,7 @@ impl CompletionQueue {
         Ok(waiting.or_else(|| self.0.polled.borrow_mut().pop_front()))
     }
 
-    /// Takes what the device has.
+    /// Takes what the device has reported.
     #[track_caller]
     fn fetch(&self) -> Result<()> {
         let mut batch = self.0.batch.borrow_mut();
@@ -220,7 +220,7 @@ impl Drop for Inner {
         slow!("ibv_destroy_cq");
         // SAFETY: from ibv_create_cq; every QP on it shares Inner, so none is left, and every event is acked.
         if let Err(error) = positive_errno("ibv_destroy_cq", unsafe { ibv_destroy_cq(self.raw) }) {
-            // Still there, and nobody's: an event of its must not lead to what is freed now.
+            // The CQ is still there without an owner, so none of its events may lead to what we free now.
             // SAFETY: the CQ is not destroyed.
             unsafe { (*self.raw).cq_context = std::ptr::null_mut() };
             narrate::failure(&error.to_string());

@@ -44,7 +44,7 @@ pub enum Error {
         got: CmEventType,
         /// Its status: a negative errno, or, in a REJECTED event, the reject reason.
         status: i32,
-        /// Its private data: what a peer that rejects has to say. May be empty.
+        /// Its private data, in which a peer can say why it rejects. May be empty.
         private_data: Vec<u8>,
     },
     /// A work request completed with an error.
@@ -84,7 +84,7 @@ pub enum Kind {
     NoDevice,
     /// There is no address for the host, or no GID for the address.
     NoAddress,
-    /// Bytes that lie outside of the buffer, the region, or the peer's memory; or that are not aligned.
+    /// Bytes that are outside the buffer, the region, or the peer's memory; or that aren't aligned.
     OutOfRange,
     /// No completion of that request will come here.
     NeverCompletes,
@@ -94,7 +94,7 @@ pub enum Kind {
     Malformed,
     /// The call cannot be made like this, whatever the device says.
     Misuse,
-    /// Anything else: what a program says of its own.
+    /// Anything else, in the program's own words.
     Other,
 }
 
@@ -148,7 +148,7 @@ pub fn status_text(event: CmEventType, status: i32) -> String {
         reason if event == RDMA_CM_EVENT_REJECTED && reason > 0 => {
             format!("{reason} ({})", reject::meaning(reason))
         }
-        // Not -EPERM, but what a function of librdmacm's own returned (`ucma_process_conn_resp` in its source).
+        // This isn't -EPERM but the result of a function inside librdmacm (`ucma_process_conn_resp` in its source).
         -1 => "-1 (no errno: a call inside librdmacm failed)".into(),
         negative if negative < 0 => {
             format!("{negative} ({}: {})", errno::name(-negative), errno::meaning(-negative))

@@ -1,12 +1,12 @@
-//! Which memory the requests of a queue need until they are done, kept queue by queue.
+//! Keeps, for each queue, the memory that its requests need until they're done.
 //!
-//! From the post of a request to its completion the device reads or writes the request's regions, whoever drops them
-//! meanwhile. So a queue keeps a share of each. A receive queue completes each of its requests; a send queue only the
-//! signaled ones, but in order: the completion of one says that all before it are done, too. RESET forgets what is posted,
-//! and no completion will tell.
+//! From the post of a request to its completion the device reads or writes the request's regions, even if the program drops them
+//! meanwhile. That's why a queue keeps a share of each. A receive queue completes each of its requests; a send queue only the
+//! signaled ones, but in order, so the completion of one also says that all before it are done. RESET forgets what is posted,
+//! and no completion will report it.
 //!
-//! Numbers are given in rising order, so each list is sorted by itself. Once a list has been as long as it gets, nothing is
-//! allocated any more.
+//! Numbers are given in rising order, so each list stays sorted. Once a list has been as long as it gets, nothing more is
+//! allocated.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -65,7 +65,7 @@ impl ReceiveLedger {
         self.0.borrow_mut().push_back((wr_id, memory));
     }
 
-    /// Releases this request. False if it is none of this queue's.
+    /// Releases this request. False if it isn't one of this queue's.
     pub fn complete(&self, wr_id: u64) -> bool {
         let mut posted = self.0.borrow_mut();
         let position = posted.binary_search_by_key(&wr_id, |(wr_id, _)| *wr_id);

@@ -49,7 +49,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! The memory of a region can change at any moment under the device's hands, so there is no slice into it:
+//! The device may change the memory of a region at any moment, so there is no slice into it:
 //!
 //! ```compile_fail,E0599
 //! # fn f(region: &common::MemoryRegion) {

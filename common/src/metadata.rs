@@ -16,7 +16,7 @@ use crate::mr::MemoryRegion;
 pub struct Metadata {
     /// The virtual address of the first byte, in the memory of whoever sent this.
     pub addr: u64,
-    /// The remote key. (Not the lkey: most drivers make them equal, but none has to.)
+    /// The remote key. (It isn't the lkey. Most drivers make them equal, but no driver must.)
     pub rkey: u32,
     /// The length in bytes.
     pub len: u32,
@@ -47,10 +47,10 @@ impl Metadata {
     /// A part of the buffer, in bytes from its start.
     ///
     /// # Errors
-    /// `Kind::OutOfRange` if it is none.
+    /// `Kind::OutOfRange` if it isn't a part of it.
     pub fn slice(&self, range: Range<u32>) -> Result<Self> {
         if range.start <= range.end && range.end <= self.len {
-            // An address that this overflows is none that a region can have.
+            // No region can have an address that overflows here.
             let addr = self.addr.wrapping_add(range.start.into());
             return Ok(Self { addr, rkey: self.rkey, len: range.end - range.start });
         }
@@ -59,7 +59,7 @@ impl Metadata {
         Err(Error::of(Kind::OutOfRange, what, "Ask the peer for a longer buffer, or use less of it"))
     }
 
-    /// Reads what the peer sent. At least 16 bytes; what follows is padding, for private data always comes padded.
+    /// Reads what the peer sent, which must be at least 16 bytes. What follows is padding, because private data always comes padded.
     ///
     /// # Errors
     /// `Kind::Malformed` if there are fewer bytes, or no region can be like this.

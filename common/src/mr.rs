@@ -78,7 +78,7 @@ impl ProtectionDomain {
     ///
     /// # Errors
     /// `Error::Call`: EINVAL for no bytes, or for REMOTE_WRITE without LOCAL_WRITE; ENOMEM for more than may be locked (`ulimit
-    /// -l`). `Error::Content` if there is not so much memory.
+    /// -l`). `Error::Content` if there isn't enough memory.
     #[track_caller]
     pub fn reg_mr(&self, len: usize, access: Access) -> Result<MemoryRegion> {
         MemoryRegion::register(self, &Buffer::zeroed(len)?, len, access)
@@ -101,7 +101,7 @@ impl MemoryRegion {
         inside(0..len, buffer.len())?;
         // A work request's length has 32 bits.
         u32::try_from(len).map_err(|_| Error::Call { call: "ibv_reg_mr", errno: libc::ENOMEM })?;
-        // SAFETY: the memory is `len` bytes and stays allocated until after ibv_dereg_mr, as the buffer is kept; the PD is, too.
+        // SAFETY: the memory is `len` bytes and stays allocated until after ibv_dereg_mr, as both the buffer and the PD are kept.
         let raw = unsafe { ibv_reg_mr(pd.raw(), buffer.addr() as *mut _, len, access.0 as i32) };
         let raw = null("ibv_reg_mr", raw)?;
         let region = Self(Rc::new(Inner { raw, buffer: buffer.clone(), _pd: pd.share() }));
@@ -156,7 +156,7 @@ impl MemoryRegion {
     /// [`Buffer::read_u64`].
     ///
     /// # Errors
-    /// `Kind::OutOfRange` if they are outside the region, or `offset` is no multiple of 8.
+    /// `Kind::OutOfRange` if they are outside the region, or `offset` isn't a multiple of 8.
     pub fn read_u64(&self, offset: usize) -> Result<u64> {
         self.0.buffer.read_u64(offset)
     }
@@ -169,7 +169,7 @@ impl MemoryRegion {
         self.0.buffer.write_u64(offset, value)
     }
 
-    /// The range, if it lies inside the region.
+    /// The range, if it's inside the region.
     pub(crate) fn check(&self, range: Range<usize>) -> Result<Range<usize>> {
         inside(range, self.len())
     }

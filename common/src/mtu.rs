@@ -18,7 +18,7 @@ impl Mtu {
     /// `IBV_MTU_4096`.
     pub const BYTES_4096: Self = Self(5);
 
-    /// In bytes; 0 if it is none of these: a QP before RTR has none.
+    /// In bytes; 0 if it isn't one of these, because a QP has none before RTR.
     pub fn bytes(self) -> usize {
         match self.0 {
             1..=5 => 128 << self.0,

@@ -1,4 +1,4 @@
-//! The log: one line for every verbs call, printed *before* the call, so that it stands before the packet it causes.
+//! The log: one line for every verbs call, printed *before* the call, so that it precedes the packet it causes.
 //!
 //! ```text
 //! [12:00:00.123 #0007 accept] SLOW  rdma_accept
@@ -18,7 +18,7 @@
 //! A stage is one function of a lesson: its lines carry its name until it returns. `--stages NAME,…` shows these alone.
 //!
 //! A text begins with its call, or with what it's about and a colon (`MR:`, `WC:`, `CM event:`). Names in capitals and `key=value`
-//! are what the tools read, so these stay; all other words are for you, and may change.
+//! are what the tools read, so they must stay; all other words are for you, and may change.
 //!
 //! The log goes to standard error. What a lesson was run for (`SUCCESS, …`) goes to standard output.
 //!
@@ -35,7 +35,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use log::{Level, Record};
 use owo_colors::{AnsiColors, OwoColorize};
 
-/// Logs one line, if its tag is on. If it is off nothing is evaluated: what a request costs then is one comparison.
+/// Logs one line if its tag is on. If it's off, nothing is evaluated, so a line costs one comparison.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! log_line {
@@ -89,7 +89,7 @@ impl Narration {
         self.open.last().map_or(FIRST_STAGE, |(name, _)| name)
     }
 
-    /// The lesson's line that a caller stands for. Within this crate there is none, for a drop has no caller: then it is the
+    /// The lesson's line for a caller. A caller within this crate has none, because a drop isn't called by the lesson. Then it's the
     /// place where the stage begins.
     fn place(&self, caller: Caller) -> Option<Caller> {
         let is_own = Path::new(file!()).parent().is_some_and(|own| Path::new(caller.file()).starts_with(own));
@@ -104,7 +104,7 @@ fn narration() -> MutexGuard<'static, Narration> {
     NARRATION.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The log as it is unless a lesson says otherwise: all of it.
+/// The log if a lesson doesn't choose: all of it.
 pub const ALL: &str = "info";
 
 /// Starts the log. `RUST_LOG` filters it as usual, but for failures; without it `default` does. `NO_COLOR` turns color off.
@@ -113,7 +113,7 @@ pub fn start(default: &str) {
     let filter = env_logger::Env::default().default_filter_or(default);
     // A second start (two tests in one process) keeps the first log, which is as good.
     let _ = env_logger::Builder::from_env(filter)
-        // Whoever asked for DATA alone still wants to know why there is no more of it.
+        // Somebody who asked only for DATA still wants to know why there's no more of it.
         .filter_module("ERR", log::LevelFilter::Error)
         .format(move |out, record| {
             let (sequence, stage) = next_line();
@@ -160,7 +160,7 @@ fn history() -> String {
     std::iter::once(FIRST_STAGE).chain(narration().begun.iter().copied()).collect::<Vec<_>>().join(" → ")
 }
 
-/// The stage that began last: where a failure happened, after its function has returned, too.
+/// The stage that began last, which is where a failure happened even after the stage's function has returned.
 pub fn last_stage() -> &'static str {
     narration().begun.last().copied().unwrap_or(FIRST_STAGE)
 }
@@ -212,11 +212,11 @@ pub fn failed(text: &str) {
 #[track_caller]
 pub fn result(text: std::fmt::Arguments) {
     let source = source(narration().place(Location::caller()).map(|place| (place.file(), place.line())));
-    // A reader that has gone away (`… | head -1`) is no reason to fail.
+    // We don't fail because a reader has gone away (`… | head -1`).
     let _ = writeln!(std::io::stdout(), "{source}{text}");
 }
 
-/// What a line begins with for those who record it: where it comes from.
+/// What a line begins with for programs that record it: where it comes from.
 fn source(place: Option<(&str, u32)>) -> String {
     static IS_WANTED: OnceLock<bool> = OnceLock::new();
     let is_wanted = *IS_WANTED.get_or_init(|| std::env::var_os("LOG_SOURCE").is_some_and(|value| !value.is_empty()));
@@ -225,7 +225,7 @@ fn source(place: Option<(&str, u32)>) -> String {
 }
 
 /// Bytes for people: text in quotes where it is text, else the first and last bytes in hex. Zeroes at the end, which are
-/// mostly room that nobody used, are left out. What a peer sent cannot disturb the terminal.
+/// mostly unused room, are left out. Nothing that a peer sends can disturb the terminal.
 pub fn preview(bytes: &[u8]) -> String {
     let used = bytes.len() - bytes.iter().rev().take_while(|byte| **byte == 0).count();
     match std::str::from_utf8(&bytes[..used]) {

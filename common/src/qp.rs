@@ -51,7 +51,7 @@ pub struct QueuePair {
 }
 
 impl CmId {
-    /// `rdma_create_qp`: a QP for this connection. It is in the state INIT; one for datagrams, which waits for nobody, in RTS.
+    /// `rdma_create_qp`: a QP for this connection, in the state INIT. A QP for datagrams needs no peer, so it's already in RTS.
     ///
     /// # Errors
     /// `Kind::NoDevice` if the id has none; `Error::Call`: EINVAL for more than the device has, or if the id has a QP; ENOMEM

@@ -60,7 +60,7 @@ pub struct QpAttr {
     pub rnr_retry: u8,
     /// How long to wait for an ACK: 4.096 µs × 2^n, 0 to 31; 0 is for ever.
     pub timeout: u8,
-    /// How long the peer shall wait when no receive is posted, as a code, 0 to 31 (IBTA volume 1, table 45): 12 is 0.64 ms, 0 is
+    /// How long the peer should wait when no receive is posted, as a code, 0 to 31 (IBTA volume 1, table 45): 12 is 0.64 ms, 0 is
     /// 655.36 ms.
     pub min_rnr_timer: u8,
 }

@@ -7,7 +7,7 @@ use rdma_sys::{ibv_gid, ibv_qp_attr, ibv_qp_attr_mask as mask, ibv_qp_state, ibv
 use crate::mr::Access;
 use crate::mtu::Mtu;
 
-/// Where a QP can be moved, and what the device must know for it. [`ModifyQp::Reset`] and [`ModifyQp::Err`] need nothing.
+/// The states to which you can move a QP, with what the device must know for it. [`ModifyQp::Reset`] and [`ModifyQp::Err`] need nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModifyQp {
     /// From any state: forgets everything.
@@ -16,7 +16,7 @@ pub enum ModifyQp {
     Init {
         /// The device's port; 1 is the first.
         port: u8,
-        /// What the peer may do to regions that allow it, too.
+        /// What the peer may do to regions that also allow it.
         access: Access,
     },
     /// From INIT: ready to receive.
@@ -37,11 +37,11 @@ pub enum ModifyQp {
         port: u8,
         /// READs and atomics of the peer that are answered at a time. Reliable QPs only, as the next.
         max_dest_rd_atomic: u8,
-        /// How long the peer shall wait when no receive is posted, as a code, 0 to 31 ([`QpAttr::min_rnr_timer`](crate::QpAttr)): 12 is
+        /// How long the peer should wait when no receive is posted, as a code, 0 to 31 ([`QpAttr::min_rnr_timer`](crate::QpAttr)): 12 is
         /// 0.64 ms.
         min_rnr_timer: u8,
     },
-    /// From RTR: ready to send, too.
+    /// From RTR: now also ready to send.
     Rts {
         /// The number of our first packet.
         sq_psn: u32,

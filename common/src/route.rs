@@ -15,7 +15,7 @@ use crate::qp_attr::{self, QpState};
 #[derive(Default)]
 pub(crate) struct Routes(Vec<Route>);
 
-/// A QP, and for which of its queues it reports here: the other one may have a CQ of its own.
+/// A QP, and which of its queues reports here. The other queue may have its own CQ.
 struct Route {
     qp_num: u32,
     /// Alive: a QP takes its route away when it is dropped.
@@ -71,7 +71,7 @@ impl Routes {
         }
     }
 
-    /// The QPs that may report this request: one, or, if it is a receive of an SRQ, all that share it. None: nobody will.
+    /// The QPs that may report this request: one, or, if it is a receive of an SRQ, all that share it. Empty if none will.
     pub fn posted_to(&self, wr_id: u64) -> Vec<u32> {
         self.0.iter().filter(|route| route.will_complete(wr_id)).map(|route| route.qp_num).collect()
     }

@@ -20,7 +20,7 @@ pub(crate) fn recv_wr(wr_id: u64, sges: &mut [ibv_sge]) -> ibv_recv_wr {
     ibv_recv_wr { wr_id, next: std::ptr::null_mut(), sg_list: sges.as_mut_ptr(), num_sge: sges.len() as i32 }
 }
 
-/// The pieces as scatter/gather elements, if each lies inside its region.
+/// The pieces as scatter/gather elements, if each is inside its region.
 pub(crate) fn sges(pieces: &[Piece], max_sge: u32) -> Result<Sges> {
     if pieces.len() > max_sge as usize {
         let what = format!("{} pieces in one request, where this queue takes at most {max_sge}", pieces.len());

@@ -2,9 +2,9 @@
 //! ibv_post_srq_recv, ibv_modify_srq).
 //!
 //! A server with a receive queue for each client must provide for the worst of all of them at once. With an SRQ the next
-//! message, whoever sends it, takes the next receive. The completion's `qp_num` tells who it was.
+//! message takes the next receive, no matter who sends it. The completion's `qp_num` names the sender.
 //!
-//! Hidden: the list of the receives' memory, which the QPs share. Poll what is done before you destroy a QP: a receive that it
+//! Hidden: the list of the receives' memory, which the QPs share. Poll what's done before you destroy a QP, because a receive that it
 //! has taken and not reported keeps its memory until the SRQ goes. Drop destroys the SRQ after its last QP.
 
 use std::ops::Range;
@@ -62,7 +62,7 @@ impl SharedReceiveQueue {
     /// The same with several pieces, or none.
     ///
     /// # Errors
-    /// As [`post_recv`](Self::post_recv); `Kind::Misuse` for more than `max_sge` pieces, too.
+    /// As [`post_recv`](Self::post_recv); also `Kind::Misuse` for more than `max_sge` pieces.
     #[track_caller]
     pub fn post_recv_pieces(&self, pieces: &[Piece]) -> Result<u64> {
         let mut sges = sges(pieces, self.0.max_sge)?;

@@ -1,5 +1,5 @@
-//! Plain TCP, for programs that tell each other by it what the connection manager would else carry. A message is a text and
-//! a zero byte behind it, as those of `ibv_rc_pingpong` and its kin are.
+//! Plain TCP, for programs that exchange over it what the connection manager would carry otherwise. A message is a text and
+//! a zero byte after it, as in `ibv_rc_pingpong` and its relatives.
 
 use std::io::{self, BufReader, ErrorKind, Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream};
@@ -47,10 +47,10 @@ impl Peer {
         })
     }
 
-    /// The server's: the next who comes.
+    /// For the server: takes the next client.
     ///
     /// # Errors
-    /// `Error::Deadline` if nobody comes.
+    /// `Error::Deadline` if no client comes.
     #[track_caller]
     pub fn accept(listener: &TcpListener) -> Result<Self> {
         let _stage = stage("accept_tcp");
@@ -92,7 +92,7 @@ impl Peer {
     /// Waits for a message.
     ///
     /// # Errors
-    /// `Kind::PeerGone` if the peer has hung up; `Kind::Malformed` for bytes that are no message; `Error::Deadline` if it is not
+    /// `Kind::PeerGone` if the peer has hung up; `Kind::Malformed` for bytes that aren't a message; `Error::Deadline` if it is not
     /// whole in time.
     #[track_caller]
     pub fn hear(&mut self) -> Result<String> {

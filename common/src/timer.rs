@@ -24,7 +24,7 @@ impl Timer {
             return Err(Error::of(Kind::Misuse, "a timer cannot go off every 0 s", "Choose a longer time"));
         }
         slow!("timerfd_create every {} ms", period.as_millis());
-        // SAFETY: the call takes no pointer; a descriptor that it returns is new, and nobody else's.
+        // SAFETY: the call takes no pointer; a descriptor that it returns is new, and has no other owner.
         let timer = unsafe {
             let fd = libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC);
             if fd < 0 {

@@ -35,7 +35,7 @@ pub struct WorkCompletion {
     wc_flags: u32,
     imm_data: u32,
     src_qp: u32,
-    /// Of InfiniBand: the way back to who sent a datagram.
+    /// Of InfiniBand: the way back to the sender of a datagram.
     lids: (u16, u8, u8),
 }
 
@@ -80,7 +80,7 @@ impl WorkCompletion {
 
     /// The 32 bits that the peer's program sent along, in this machine's byte order, if this is a successful receive with some.
     pub fn imm_data(&self) -> Option<u32> {
-        // SoftRoCE sets the flag for the SEND that carried some, too, and there the field holds nothing.
+        // SoftRoCE also sets the flag for the SEND that carried some, but there the field is empty.
         let receive = matches!(self.opcode()?, IBV_WC_RECV | IBV_WC_RECV_RDMA_WITH_IMM);
         let with_imm = self.wc_flags & ibv_wc_flags::IBV_WC_WITH_IMM.0 != 0;
         (receive && with_imm).then_some(self.imm_data)
@@ -103,7 +103,7 @@ impl WorkCompletion {
     /// The completion, or its error.
     ///
     /// # Errors
-    /// `Error::Completion` if its status is no success.
+    /// `Error::Completion` if its status isn't success.
     pub fn into_success(self) -> Result<Self> {
         match self.is_success() {
             true => Ok(self),
@@ -111,7 +111,7 @@ impl WorkCompletion {
         }
     }
 
-    /// The error that a failed completion stands for.
+    /// A failed completion as an error.
     pub fn to_error(&self) -> Error {
         Error::Completion { wr_id: self.wr_id, qp_num: self.qp_num, status: self.status, vendor_err: self.vendor_err }
     }

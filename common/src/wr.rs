@@ -25,11 +25,11 @@ pub enum Operation {
     Send,
     /// `IBV_WR_SEND_WITH_IMM`: the same, with immediate data in the peer's completion.
     SendImm(u32),
-    /// `IBV_WR_RDMA_WRITE`: the bytes go to the start of the peer's buffer. The peer's program is told nothing.
+    /// `IBV_WR_RDMA_WRITE`: the bytes go to the start of the peer's buffer. The peer's program doesn't notice.
     Write(Metadata),
     /// `IBV_WR_RDMA_WRITE_WITH_IMM`: the same, and the peer's next receive completes with the immediate data.
     WriteImm(Metadata, u32),
-    /// `IBV_WR_RDMA_READ`: the bytes come from the start of the peer's buffer. The peer's program is told nothing.
+    /// `IBV_WR_RDMA_READ`: the bytes come from the start of the peer's buffer. The peer's program doesn't notice.
     Read(Metadata),
     /// `IBV_WR_ATOMIC_FETCH_AND_ADD`: adds to the 8 bytes at the start of the peer's buffer, which must be aligned. The
     /// old value comes back, into 8 bytes of ours.
@@ -53,7 +53,7 @@ enum Bytes<'a> {
     Inline(&'a [u8]),
 }
 
-/// A request for the send queue. It is signaled, so that it yields a completion, unless it says otherwise.
+/// A request for the send queue. It's signaled, which means it yields a completion, unless you make it unsignaled.
 pub struct SendWr<'a> {
     operation: Operation,
     bytes: Bytes<'a>,
@@ -94,7 +94,7 @@ impl<'a> SendWr<'a> {
     }
 
     /// Without `IBV_SEND_SIGNALED`: success yields no completion. A later signaled request's completion says that this
-    /// one is done, too; until one comes, the request keeps its place in the queue.
+    /// one is also done; until one comes, the request keeps its place in the queue.
     pub fn unsignaled(mut self) -> Self {
         self.flags &= !ibv_send_flags::IBV_SEND_SIGNALED.0;
         self
@@ -112,7 +112,7 @@ impl<'a> SendWr<'a> {
         self
     }
 
-    /// To whom: what a request of a QP for datagrams must say, and no other can.
+    /// The destination, which a request of a QP for datagrams must name, and no other can.
     pub fn to(mut self, to: &'a Destination) -> Self {
         self.to = Some(to);
         self
@@ -171,7 +171,7 @@ impl<'a> SendWr<'a> {
         }
     }
 
-    /// The scatter/gather elements, if each lies inside its region and the operation can use them.
+    /// The scatter/gather elements, if each is inside its region and the operation can use them.
     pub(crate) fn sges(&self, max_sge: u32, max_inline: u32) -> Result<Sges> {
         let returns = matches!(self.operation, Operation::FetchAdd(..) | Operation::CompareSwap { .. });
         match &self.bytes {

@@ -10,7 +10,7 @@ pub(crate) fn next_wr_id() -> u64 {
     next_wr_ids(1).start
 }
 
-/// So many of them, one behind the other.
+/// `count` consecutive ones.
 pub(crate) fn next_wr_ids(count: usize) -> Range<u64> {
     let first = NEXT_WR_ID.fetch_add(count as u64, Ordering::Relaxed);
     first..first + count as u64

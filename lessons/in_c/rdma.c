@@ -229,7 +229,7 @@ static int find_address(int flags, struct rdma_addrinfo **found) {
 }
 
 // Bound to the address `::` an id serves every RDMA device of this machine. rdma_listen(3) returns at once, and sends
-// nothing: a listener is a promise inside this machine.
+// nothing: a listener is a note in our own kernel.
 static int listen_on(struct rdma_event_channel *listening, struct rdma_cm_id **id) {
     struct rdma_addrinfo *own;
     if (find_address(RAI_PASSIVE, &own))

@@ -208,7 +208,7 @@ def listen(channel, args):
     def listen_at(host, port):
         listener = CMID(creator=channel)
         more.bind_addr(listener, AddrInfo(src=host, src_service=port, port_space=cm.RDMA_PS_TCP, flags=cm.RAI_PASSIVE))
-        # Returns at once. Nothing is sent: a listener is a promise inside this machine.
+        # Returns at once. Nothing is sent: a listener is a note in our own kernel.
         listener.listen(BACKLOG)
         say(f"listening on {name(host, port)}")
         return listener
@@ -223,7 +223,7 @@ def wait_connect_request(channel, listener):
 
 
 def reject(c, words):
-    """Sends the ConnectReject with our reason. The id is destroyed in the end: nothing more will come of it."""
+    """Sends the ConnectReject with our reason. At the end the id is destroyed, because it has no more to do."""
     say(f"{name(*more.peer_addr(c.id))} knocked")
     c.id.reject(words)
 

@@ -14,7 +14,7 @@ RUSTFLAGS='-C target-feature=+crt-static -C strip=symbols' cargo build --release
 cp "$target/$host/release/device" "$root/rdma-device"
 cp LICENSE-* "$root"
 cargo tree -p device -e normal --prefix none --no-dedupe --format '{p}|{l}' | sed 's/ ([^|]*|/|/; s/|/: /' | sort -u >"$root/LICENSES"
-echo 'GNU C Library: LGPL-2.1-or-later; who has the sources of all these can link it anew' >>"$root/LICENSES"
+echo 'GNU C Library: LGPL-2.1-or-later; with the sources of all these you can link it again' >>"$root/LICENSES"
 tar -czf "$target/rdma-device-$machine.tar.gz" --owner=0 --group=0 -C "$target/bundle" rdma-device
 rm -r "$root"
 echo "$target/rdma-device-$machine.tar.gz"

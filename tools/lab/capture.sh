@@ -5,10 +5,10 @@
 #
 # Without NETDEV it takes the interface of the RDMA device, or else that of the default route. It needs dumpcap or
 # tcpdump, and the right to record: root, sudo, or dumpcap set up for your user.
-# Exit status: 0 packets were recorded, 1 none was or it cannot record (with the reason), 2 wrong usage.
+# Exit status: 0 packets were recorded, 1 none came or it can't record (it says why), 2 wrong usage.
 
 PATH=$PATH:/usr/sbin:/sbin
-# The second half finds the packets of a VLAN, whose headers stand four bytes further on.
+# The second half finds packets in a VLAN, whose headers are four bytes further on.
 FILTER='udp port 4791 or (vlan and udp port 4791)'
 
 fail() {
@@ -24,12 +24,12 @@ choose_netdev() {
     fi
     if [ -z "$NETDEV" ]; then
         NETDEV=$(ip -o route show default | sed -n 's/.* dev \([^ ]*\).*/\1/p' | head -n 1)
-        [ -n "$NETDEV" ] || fail "there is no RDMA device and no default route to take the interface from: name it, \`ip link\` lists them"
-        echo "No RDMA device here (\`sudo tools/lab/softroce.sh up\` makes one): recording on the interface of the default route."
+        [ -n "$NETDEV" ] || fail "there is no RDMA device and no default route, so I can't choose an interface. Name one; \`ip link\` lists them"
+        echo "No RDMA device here (\`sudo tools/lab/softroce.sh up\` makes one), so this records on the interface of the default route."
     fi
 }
 
-# Both write to standard output: the file belongs to you, whoever records. Neither cuts frames short.
+# Both write to standard output, so that the file belongs to you even if root records. Neither cuts frames short.
 choose_recorder() {
     if has dumpcap; then
         FILE=$FOLDER/$LESSON.pcapng
@@ -47,7 +47,7 @@ choose_recorder() {
     record "$@"
 }
 
-# dumpcap tells the kinds of frames of an interface only to somebody who may record there.
+# dumpcap lists an interface's kinds of frames only for users who may record there.
 may_record() {
     [ "$(id -u)" = 0 ] || { has dumpcap && dumpcap -L -i "$NETDEV" >/dev/null 2>&1; }
 }
@@ -56,9 +56,9 @@ may_record() {
 record() {
     mkdir -p "$FOLDER" || fail "cannot create $FOLDER"
     echo "Recording $NETDEV to $FILE. Start the server and the client of lesson $LESSON now; Ctrl-C ends the recording."
-    echo "(What a machine sends to its own address never appears: SoftRoCE hands it over inside.)"
+    echo "(You won't see what a machine sends to its own address, because SoftRoCE hands that over inside the machine.)"
     echo "+ $* >$FILE"
-    # Not ignored, or the recorder would ignore it, too.
+    # We don't ignore the signal, because the recorder would then ignore it as well.
     trap : INT
     "$@" >"$FILE"
     status=$?
@@ -83,9 +83,9 @@ sum_up() {
         return
     fi
     rm -f "$FILE"
-    [ $status = 0 ] || fail "the recorder could not do its work (its own message is above)"
+    [ $status = 0 ] || fail "the recorder failed. Its own message is above"
     fail "no RoCE packet crossed $NETDEV. Was this running before the client started? Do server and client run on two machines?
-  Is $NETDEV the interface between them? \`rdma link\` shows that of the RDMA device, and tools/lab/doctor.sh what is wrong with it."
+  Is $NETDEV the interface between them? \`rdma link\` names the interface of the RDMA device, and tools/lab/doctor.sh checks that device."
 }
 
 if [ $# -lt 1 ] || [ $# -gt 2 ]; then

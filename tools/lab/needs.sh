@@ -1,26 +1,26 @@
 # shellcheck shell=sh
-# Reads tools/lab/needs.txt and finds on this machine, or below target/tools, what it names. Set-up and the doctor source it in the
+# Reads tools/lab/needs.txt, and looks on this machine and in target/tools for what it names. Set-up and the doctor source it in the
 # checkout's folder.
 
-# What an env of a checkout has put into the environment, this one's or another's, is not what the machine itself has.
+# An env of this or another checkout may have changed the environment. We undo that, because it isn't what the machine itself has.
 without() { echo "$1" | tr : '\n' | grep -vF "$RDMA_TOOLS/" | paste -s -d : -; }
 if [ -n "${RDMA_TOOLS-}" ]; then
     PATH=$(without "$PATH") LD_LIBRARY_PATH=$(without "${LD_LIBRARY_PATH-}")
     unset RDMA_TOOLS BINDGEN_EXTRA_CLANG_ARGS PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR LIBRARY_PATH C_INCLUDE_PATH CPLUS_INCLUDE_PATH
 fi
 
-# The root of the machine that is looked at: a test invents one.
+# The root of the machine that we check. Tests make one up.
 ROOT=${DOCTOR_ROOT-}
 PATH=$PATH:${HOME-}/.cargo/bin:$ROOT/usr/sbin:$ROOT/sbin
 case ${CARGO_TARGET_DIR:=target} in /*) TARGET=$CARGO_TARGET_DIR ;; *) TARGET=$PWD/$CARGO_TARGET_DIR ;; esac
 TOOLS=$TARGET/tools
-# The oldest Rust that does is 1.MINOR.
+# The oldest Rust that will do is 1.MINOR.
 MINOR=$(sed -n 's/^rust-version = "1\.\([0-9]*\).*/\1/p' Cargo.toml)
 machine=$(uname -m) release=$(uname -r)
 case $machine in x86_64) qemu=x86 deb_arch=amd64 ;; aarch64) qemu=arm deb_arch=arm64 ;; *) qemu=$machine deb_arch=$machine ;; esac
 
 has() { command -v "$1" >/dev/null; }
-# Whether one of the files given is there: for a pattern that may fit none.
+# Whether one of the given files exists, for a pattern that may match none.
 any() { for one in "$@"; do [ ! -e "$one" ] || return 0; done; return 1; }
 
 # rows STAGES: the table's lines for them, one `what|checks|debian|fedora|arch` each.
@@ -29,7 +29,7 @@ rows() {
         grep -E "^($(echo "$1" | sed 's/build/cargo build/' | tr ' ' '|'))\|" | cut -d '|' -f 2-
 }
 
-# found CHECKS: whether all of them are met, here or in what was unpacked. found_here: by what the machine itself has.
+# found CHECKS: whether all of them are met, by this machine or by what was unpacked. found_here: by the machine alone.
 found_here() { found "$1" /none; }
 found() {
     unpacked=${2-$TOOLS}
@@ -57,6 +57,6 @@ found() {
 to_install() {
     if has apt-get; then echo "sudo apt-get install $1"
     elif has dnf; then echo "sudo dnf install $2"
-    elif has pacman; then case " $3 " in *' unknown '*) echo 'a way of your own: no package of Arch is known here' ;; *) echo "sudo pacman -S $3" ;; esac
+    elif has pacman; then case " $3 " in *' unknown '*) echo 'find it yourself, because we know no Arch package for it' ;; *) echo "sudo pacman -S $3" ;; esac
     else echo "install $1 (as Debian calls it), $2 (Fedora) or $3 (Arch)"; fi
 }

@@ -1,20 +1,20 @@
 #!/bin/sh
-# Finds what this machine lacks for a stage of the work (tools/lab/needs.txt), and unpacks exactly that below target/tools. Nothing
-# is installed, and it needs no root: apt downloads into a folder of ours and checks the signatures, as for any installation.
+# Finds what this machine lacks for a stage of the work (tools/lab/needs.txt), and unpacks exactly that in target/tools. Nothing
+# is installed, and no root is needed: apt downloads into a folder of ours and checks the signatures, as for any installation.
 #
-#   tools/lab/setup.sh STAGE...   cargo, build, lab, shell, python, test, check, grade; device, site, browser: what the machine itself has to have, only looked for
+#   tools/lab/setup.sh STAGE...   cargo, build, lab, shell, python, test, check, grade; device, site, browser only check what the machine itself must have
 #   tools/lab/setup.sh wasm       a compiler for the browser, in a folder of its own with an env of its own
 #   tools/lab/setup.sh bundle     what build, lab, shell, python and test need, and the crates, in one file for machines of this release that have no network
 #
-# The Makefile calls it before everything else, so it prints nothing and costs next to nothing when all is there. What it wrote
-# is in target/tools/env, which make reads, and a person for a plain `cargo build`:  . target/tools/env
+# The Makefile calls it before everything else, so it prints nothing and costs next to nothing if nothing is missing. It writes
+# target/tools/env, which make reads, and which you read for a plain `cargo build`:  . target/tools/env
 set -eu
 cd "$(dirname "$0")/../.."
 # shellcheck source=tools/lab/needs.sh
 . tools/lab/needs.sh
 # shellcheck source=/dev/null
 if [ -e "$TOOLS/env" ]; then . "$TOOLS/env"; fi
-# What programs print is read here.
+# This script reads what programs print, so they should print it in English.
 export LC_ALL=C
 
 say() { echo "setup: $*" >&2; }
@@ -30,7 +30,7 @@ missing() {
 # column N of the rows on standard input, as words, each once.
 column() { cut -d '|' -f "$1" | tr ' ' '\n' | sort -u | sed '/^$/d' | paste -s -d ' ' -; }
 
-# explain ROWS: what is missing, and the command that a person with the right to it can give.
+# explain ROWS: what's missing, and the command that gets it for somebody who may install packages.
 explain() {
     say "this machine lacks:
 $(echo "$1" | sed 's/^/  /; s/|.*//')
@@ -40,11 +40,11 @@ Get it, then run the same command again:
     exit 1
 }
 
-# The machine's own apt with a state of its own below $apt. To it nothing is installed, so nothing that is can be in the way.
+# The machine's own apt with a state of its own in $apt, in which nothing is installed, so that no installed package can be in the way.
 configure_apt() {
     apt=$TOOLS/apt
     mkdir -p "$apt/lists/partial" "$apt/debs"
-    # Read after the machine's own files, which name its proxy and its certificates, but also more lists and what to do then.
+    # Apt reads this after the machine's own files, which name its proxy and its certificates, but also more lists, and commands to run afterwards.
     cat >"$apt/conf" <<END
 #clear APT::Update;
 #clear Acquire::IndexTargets;
@@ -63,19 +63,19 @@ END
 # ask get|cache ARGUMENTS: apt-get or apt-cache.
 ask() { tool=apt-$1 && shift && "$tool" -c "$apt/conf" "$@"; }
 
-# The table's names as this release has them.
+# The names in the table, as this release of the distribution spells them.
 resolve() {
     for name in $1; do
         case $name in
         cargo | rustfmt) echo "$name$(rust_suffix)" ;;
         rust-clippy) echo "rust$(rust_suffix)-clippy" ;;
-        # That of the LLVM which rustc uses: any does, and that one is here or comes anyway.
+        # We take the one of the LLVM that rustc uses. Any would do, but this one is here or will come anyway.
         libclang1)
             llvm=$(plan "cargo$(rust_suffix)" | sed -n 's/^libllvm\([0-9]*\).*/\1/p')
             ask cache pkgnames "libclang1-$llvm" | sort -rV | head -n 1
             ;;
         rustc) echo "rustc$(rust_suffix)" ;;
-        # Debian 12's recent rustc has the source alone.
+        # Debian 12's recent rustc only comes with the source.
         libstd-rust-dev-wasm32)
             case $(rust_suffix) in
             '') echo libstd-rust-dev-wasm32 ;;
@@ -83,7 +83,7 @@ resolve() {
             *) echo "rust$(rust_suffix)-src" ;;
             esac
             ;;
-        # Of the LLVM which rustc uses.
+        # It must be from the LLVM that rustc uses.
         lld) plan "rustc$(rust_suffix)" | sed -n 's/^libllvm\([0-9]*\).*/lld-\1/p' ;;
         linux-image-*) ask cache pkgnames "$name" | grep -x "$name" || echo linux-image-generic ;;
         *) echo "$name" ;;
@@ -99,7 +99,7 @@ rust_suffix() {
     done
 }
 
-# plan NAMES: these packages and all that they need, as PACKAGE=VERSION lines.
+# plan NAMES: these packages and everything they depend on, as PACKAGE=VERSION lines.
 plan() {
     # shellcheck disable=SC2086 # a list of names
     ask get --simulate install $1 >"$apt/plan" && sed -n 's/^Inst \([^ ]*\) (\([^ ]*\) .*/\1=\2/p' "$apt/plan"
@@ -107,9 +107,9 @@ plan() {
 
 update() {
     say 'asking apt for its package lists'
-    # What counts is what came: a source that does not answer may be one that is not needed.
+    # A source that doesn't answer may be one we don't need, so we only check that some lists have come.
     ask get update >&2 || true
-    any "$apt"/lists/*Packages* || give_up 'apt got no package lists (its messages are above). Is there a network?'
+    any "$apt"/lists/*Packages* || give_up 'apt got no package lists; its messages are above. Check that this machine reaches the network, then run the same command again.'
 }
 
 # get NAMES: downloads what they need and $apt/here does not name. What is there in part goes on where it was.
@@ -130,10 +130,10 @@ get() {
     (cd "$apt/debs" && ask get download "$@" >&2)
 }
 
-# Lists age: what they name may have been replaced since.
+# Lists age. The packages that they name may have been replaced since.
 get_or_update() {
-    get "$1" || { update && get "$1"; } || give_up 'apt could not bring all of it (its messages are above; is there a network, and
-room on the disk?). What is there stays: run the same command again, and it goes on from there.'
+    get "$1" || { update && get "$1"; } || give_up 'apt could not download all packages; its messages are above. Check the network and
+the room on the disk, then run the same command again. It goes on where it stopped.'
 }
 
 # The file that apt made for PACKAGE=VERSION, with %3a for a colon.
@@ -149,22 +149,22 @@ unpack() {
     for package in $packages; do
         file=$(file_of "$package")
         dpkg-deb --fsys-tarfile "$file" | tar -x -C "$TOOLS" --keep-directory-symlink --no-same-owner --no-same-permissions ||
-            give_up "cannot unpack $package into $TOOLS (see above). Run the same command again when that is mended."
+            give_up "cannot unpack $package into $TOOLS (the reason is above). Fix that, then run the same command again."
         echo "$package" >>"$TOOLS/packages"
         rm "$file"
     done
-    # What this machine has itself did not come along: the name that a linker looks for leads there.
+    # We didn't unpack what this machine has itself, so the name that a linker looks for links to the machine's own file.
     for link in "$TOOLS/usr/lib/$machine-linux-gnu"/*.so; do
         own=$ROOT/usr/lib/$machine-linux-gnu/$(basename "$(readlink "$link")")
         [ -e "$link" ] || [ ! -e "$own" ] || ln -sf "$own" "$link"
     done
     for package in $kernel; do mv "$(file_of "$package")" "$TOOLS/kernel"; done
-    # What the machine may have, too, but not as it is needed; and kmod by the name that is called, for it links to /bin/kmod.
+    # These the machine may also have, but not as we need them. And kmod under the name by which it's called, because that one links to /bin/kmod.
     for file in "$TOOLS"/usr/lib/rust-1.*/bin/* "$TOOLS"/usr/bin/cargo "$TOOLS"/usr/bin/rust[cd]* "$TOOLS/usr/bin/busybox"; do
         [ ! -x "$file" ] || ln -sf "..${file#"$TOOLS"}" "$TOOLS/first"
     done
     [ ! -e "$TOOLS/usr/bin/kmod" ] || ln -sf ../usr/bin/kmod "$TOOLS/first/depmod"
-    # pyverbs is made for the distribution's own Python, and the machine may have another one that is found before it.
+    # pyverbs is built for the distribution's own Python, but another Python may come first in PATH.
     if [ -e "$TOOLS/usr/lib/python3/dist-packages/pyverbs" ]; then
         python=$ROOT/usr/bin/python3
         [ -x "$python" ] || python=../usr/bin/python3
@@ -172,10 +172,10 @@ unpack() {
     fi
 }
 
-# What make and a person read. Our libraries are none that this machine has, so nothing of its own changes by them.
+# The file that make and people read. This machine has none of our libraries, so they don't replace any of its own.
 write_env() {
     cat >"$TOOLS/env.$$" <<END
-# Written by tools/lab/setup.sh: what was unpacked here, behind what this machine has itself.
+# Written by tools/lab/setup.sh. What was unpacked here comes after what this machine has itself.
 unset BASH_ENV
 export RDMA_TOOLS="$TOOLS"
 export PATH="\$RDMA_TOOLS/first:\$PATH:\$RDMA_TOOLS/usr/bin:\$RDMA_TOOLS/usr/sbin"
@@ -185,7 +185,7 @@ export LD_LIBRARY_PATH="\$lib\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH}"
     export PYTHONPATH="\$RDMA_TOOLS/usr/lib/python3/dist-packages\${PYTHONPATH:+:\$PYTHONPATH}"
 # The first are the compiler's own headers: packages of libclang bring none.
 export BINDGEN_EXTRA_CLANG_ARGS="\"-I$(cc -print-file-name=include)\" \"-I\$RDMA_TOOLS/usr/include\""
-# LIBRARY_PATH serves where the checkout's path holds a space, at which pkg-config breaks it.
+# LIBRARY_PATH helps if the checkout's path has a space in it, at which pkg-config would split it.
 [ ! -e "\$lib/pkgconfig/libibverbs.pc" ] || export PKG_CONFIG_PATH="\$lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="\$RDMA_TOOLS" \\
     LIBRARY_PATH="\$lib" C_INCLUDE_PATH="\$RDMA_TOOLS/usr/include" \\
     CPLUS_INCLUDE_PATH="\$RDMA_TOOLS/usr/include"
@@ -193,8 +193,8 @@ END
     mv "$TOOLS/env.$$" "$TOOLS/env"
 }
 
-# For a classroom without a network. Lists, packages and the crates' sources: on another machine set-up and cargo find them where
-# they would have put them. That machine may have less than this one, but has what set-up does not bring.
+# For a classroom without a network. It packs lists, packages and the crates' sources. On another machine set-up and cargo find them where
+# they would have put them. That machine may have less than this one, but it must have what set-up doesn't get.
 bundle() {
     # shellcheck source=/dev/null
     . /etc/os-release
@@ -211,20 +211,20 @@ bundle() {
     tar -czf "$archive.new" -C "$root" target .cargo
     mv "$archive.new" "$archive"
     rm -rf "$root"
-    say "$(du -h "$archive" | cut -f 1) in $archive. In a clone on a machine of the same release: tar -xzf it, then make as usual"
+    say "$(du -h "$archive" | cut -f 1) in $archive. On a machine of the same release, unpack it in a clone of the course with tar -xzf, then run make as usual"
 }
 
 if echo "${*:-none}" | tr ' ' '\n' | grep -qvxE 'cargo|build|lab|shell|python|test|check|grade|wasm|device|site|browser|bundle'; then
     echo 'usage: tools/lab/setup.sh cargo|build|lab|shell|python|test|check|grade|device|site|browser...    or: tools/lab/setup.sh wasm|bundle' >&2
     exit 2
 fi
-# Its rustc would otherwise be found before the one that all else is built with. The package lists are the same.
+# It gets a folder of its own, because its rustc would otherwise be found before the one that builds everything else. Both share the package lists.
 if [ "$*" = wasm ]; then
     mkdir -p "$TOOLS/apt" "$TOOLS/wasm"
     TOOLS=$TOOLS/wasm
     ln -sfn ../apt "$TOOLS/apt"
 fi
-# What has to be the machine's own; and to look at what its device needs, no compiler is needed.
+# What the machine itself must have. Checking what its RDMA device needs doesn't take a compiler.
 own=own
 for stage in "$@"; do case $stage in device | site | browser) own="$own $stage" ;; esac; done
 [ "$*" != device ] || own=device
@@ -235,18 +235,18 @@ if [ -n "$lacking" ] && ! has apt-get; then beyond=$(printf '%s\n' "$beyond" "$l
 [ "$*" != device ] || exit 0
 
 mkdir -p "$TOOLS"
-# What was begun stands in $TOOLS/wanted until it is unpacked: after a full disk or Ctrl-C the next call goes on, though what it
-# looks for may be there already, in part.
+# $TOOLS/wanted lists what we've begun to get until it's unpacked, so that after a full disk or Ctrl-C the next call goes on, even if what it
+# looks for is already there in part.
 if [ -n "$lacking" ] || [ -e "$TOOLS/wanted" ] || [ "$1" = bundle ]; then
-    trap 'say "interrupted; the same command goes on from here"; exit 130' INT TERM HUP
+    trap 'say "interrupted. Run the same command again, and it goes on from here"; exit 130' INT TERM HUP
     mkdir -p "$TOOLS/apt"
     exec 9>"$TOOLS/apt/lock"
-    # Where the file system has no locks, the second one goes on.
-    flock -n 9 || { say 'another set-up is at work; waiting for it'; flock 9 || true; }
+    # On a file system without locks, the second set-up just goes on.
+    flock -n 9 || { say 'another set-up is running in this folder; waiting for it to end'; flock 9 || true; }
     if [ "$1" = bundle ]; then bundle; exit; fi
     configure_apt
     touch "$TOOLS/packages"
-    # Of the machine's own a rustc that is unpacked finds nothing: it looks for its libraries beside itself.
+    # An unpacked rustc doesn't find the machine's own libraries, because it looks for them next to itself.
     case $* in wasm) not_here=rust ;; *) not_here=/ ;; esac
     dpkg-query -Wf '${db:Status-Status}=${Package}\n' | sed -n "\:$not_here:d; s/^installed=//p" | cat - "$TOOLS/packages" >"$apt/here"
     wanted=$({ missing found "$*" | cut -d '|' -f 3; cat "$TOOLS/wanted" 2>/dev/null || true; } | column 1)

@@ -5,8 +5,8 @@
 #   softroce.sh down [NETDEV]     remove it
 #   softroce.sh status [NETDEV]   show it
 #
-# The lab's machines run this same script. Each command that changes something is printed before it runs.
-# Running it twice is harmless. Exit status: 0 done, 1 it cannot be done (with the reason), 2 wrong usage.
+# The lab's machines run the same script. It prints each command that changes something before it runs it.
+# You can run it twice without harm. Exit status: 0 done, 1 it can't be done (it says why), 2 wrong usage.
 
 # An ordinary user's PATH may lack the system's commands.
 PATH=$PATH:/usr/sbin:/sbin
@@ -25,7 +25,7 @@ usage() {
 # Prints a command, then runs it; ends the script if it fails.
 run() {
     echo "+ $*"
-    "$@" || fail "this command failed: $*"
+    "$@" || fail "this command failed: $*. Its own message is above"
 }
 
 need_root() {
@@ -43,9 +43,9 @@ need_tools() {
 choose_netdev() {
     if [ -z "$NETDEV" ]; then
         NETDEV=$(ip -o route show default | sed -n 's/.* dev \([^ ]*\).*/\1/p' | head -n 1)
-        [ -n "$NETDEV" ] || fail "there is no default route to take the interface from; name one of: $(netdevs)"
+        [ -n "$NETDEV" ] || fail "there is no default route, so I can't choose an interface. Name one of: $(netdevs)"
     fi
-    [ -e "/sys/class/net/$NETDEV" ] || fail "there is no network interface $NETDEV; there are: $(netdevs)"
+    [ -e "/sys/class/net/$NETDEV" ] || fail "there is no network interface $NETDEV. This machine has: $(netdevs)"
 }
 
 netdevs() {
@@ -62,9 +62,9 @@ rdma_device() {
 }
 
 load_modules() {
-    # rxe asks the kernel for "crc32" by name, so that nothing else loads this one. Newer kernels have it built in.
+    # rxe asks the kernel for "crc32" by name, so nothing else loads this module. Newer kernels have it built in.
     echo "+ modprobe crc32_generic"
-    modprobe crc32_generic 2>/dev/null || echo "  (not a module of this kernel: built in)"
+    modprobe crc32_generic 2>/dev/null || echo "  (this kernel has it built in, not as a module)"
     echo "+ modprobe rdma_rxe"
     modprobe rdma_rxe || no_rxe
     run modprobe rdma_ucm
@@ -87,14 +87,14 @@ up() {
     case $device in
     "") run rdma link add "$LINK" type rxe netdev "$NETDEV" ;;
     rxe*) echo "$device is on $NETDEV already" ;;
-    *) fail "$NETDEV already carries the RDMA device $device, and connections could end up on either of the two.
+    *) fail "$NETDEV already carries the RDMA device $device, so connections could end up on either of the two.
   Use $device as it is, or unload its driver first" ;;
     esac
     rdma link show
     # shellcheck disable=SC3045 # not in POSIX, but in dash, bash and busybox
     limit=$(ulimit -l)
     [ "$limit" = unlimited ] ||
-        echo "Note: a process may lock only $limit KiB of memory here; before you run a lesson: ulimit -l unlimited"
+        echo "Note: a process may lock only $limit KiB of memory here. Before you run a lesson: ulimit -l unlimited"
 }
 
 down() {
@@ -105,7 +105,7 @@ down() {
     case $device in
     "") echo "no RDMA device on $NETDEV" ;;
     rxe*) run rdma link delete "$device" ;;
-    *) fail "$device on $NETDEV is not SoftRoCE; it stays" ;;
+    *) fail "$device on $NETDEV is not SoftRoCE, so I leave it there" ;;
     esac
 }
 
@@ -113,7 +113,7 @@ status() {
     need_tools
     choose_netdev
     device=$(rdma_device)
-    [ -n "$device" ] || fail "no RDMA device on $NETDEV; create one: sudo $0 up $NETDEV"
+    [ -n "$device" ] || fail "there is no RDMA device on $NETDEV. Create one: sudo $0 up $NETDEV"
     rdma link show
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Wireshark itself, with the bundled profile, shows the key packets of the lessons: takes the pictures of screenshots.txt that are
-# missing or show an earlier capture, and notes in docs/images/screenshots.txt which captures they show. To have one taken anew,
+# missing or show an earlier capture, and notes in docs/images/screenshots.txt which captures they show. To have one taken again,
 # delete it. Look at each before you commit it.
 #
 # Wireshark runs on a screen that exists only in memory, with a home of its own; xdotool presses its keys, and tshark says where a
@@ -87,13 +87,13 @@ take() { # PICTURE CAPTURE PACKET TOP FIELD
         mapfile -t all < <(tshark -C rdma -r "$capture" -Y infiniband -T fields -e frame.number 2>/dev/null)
         rows=${#all[@]}
         if [ "$rows" -gt 20 ]; then
-            # Of many, those around it: the tree needs room, too.
+            # Of many, those around it, because the tree also needs room.
             for at in "${!all[@]}"; do [ "${all[at]}" != "$frame" ] || break; done
             from=$((at > 8 ? at - 8 : 0)) to=$((at + 8 < rows ? at + 8 : rows))
             filter="infiniband and frame.number in {${all[from]}..${all[to - 1]}}" rows=$((to - from))
         fi
     fi
-    # What Wireshark remembers of its window: no toolbar, a list of so many lines, the widths of its parts and columns.
+    # What Wireshark remembers of its window: no toolbar, a list of this many lines, the widths of its parts and columns.
     sed "s/{upper}/$((50 + 17 * rows))/; s/{info}/$info/; s/{step}/$step/" tools/xtask/screenshots.recent >"$home/profiles/rdma/recent"
     wireshark -C rdma -Y "$filter" -J "$packet" -r "$capture" >/dev/null 2>&1 &
     local wireshark=$! keys=()
@@ -104,7 +104,7 @@ take() { # PICTURE CAPTURE PACKET TOP FIELD
     press Home 1; press Down "$infiniband"; press shift+Right 1
     # From below, so that the line comes to the top.
     press End 1; press Up $((lines - 1 - top)); press Down $((field - top))
-    # A click below the closed tree moves the keyboard to it. Where the pointer lies, it would mark a line.
+    # A click below the closed tree moves the keyboard to it. If the pointer were there, it would mark a line.
     xdotool mousemove 200 800 click 1 "${keys[@]}" mousemove 800 10
     until_still
     import -window root -strip "$home/picture.png"

@@ -1,4 +1,4 @@
-//! Queue pairs that are moved by hand, what is posted to them, and what becomes of it.
+//! Queue pairs that are moved by hand, what is posted to them, and how that ends.
 
 use common::*;
 

@@ -1,4 +1,4 @@
-//! For the tests: every operation of `common` between two machines, one after the other, with what must come of it.
+//! For the tests: every operation of `common` between two machines, one after the other, and what each must achieve.
 //!
 //! ```text
 //! operations server            operations client ADDRESS       over a connection, with an SRQ and separate CQs

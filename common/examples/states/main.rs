@@ -4,7 +4,7 @@
 //! ```text
 //! states host                 accepts whoever comes, until a client says that it was the last
 //! states client ADDRESS       ids in every state of a client and of a listener, against a host
-//! states guest ADDRESS        connects again and again, and waits for what becomes of it
+//! states guest ADDRESS        connects again and again, and waits for each outcome
 //! states server               ids in every state of a server, against a guest
 //! states queues               queue pairs in every state, and what belongs to them, on one machine
 //! states forgotten POSTS RESETS    what is refused, and what RESET forgets, is held no longer

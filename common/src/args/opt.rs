@@ -1,4 +1,4 @@
-//! What may stand on a command line: the options that all lessons have, and those that one lesson offers.
+//! What a command line may contain: the options that all lessons have, and those that one lesson offers.
 
 use clap::{value_parser, Arg, ArgAction, Command};
 

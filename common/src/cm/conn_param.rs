@@ -55,7 +55,7 @@ impl ConnParam {
     pub(crate) fn to_c(&self) -> rdma_conn_param {
         rdma_conn_param {
             private_data: self.private_data.as_ptr().cast(),
-            // Checked by the caller against the message's limit, which is below 256.
+            // The caller has checked it against the message's limit, which is less than 256.
             private_data_len: self.private_data.len() as u8,
             responder_resources: self.responder_resources,
             initiator_depth: self.initiator_depth,

@@ -32,7 +32,7 @@ impl CmId {
     /// `rdma_accept`: moves the server's QP to RTS and sends the REP. Answered by ESTABLISHED.
     ///
     /// # Errors
-    /// `Kind::NoDevice`; `Kind::Misuse` for more than 196 bytes of private data; `Error::Call`, EINVAL, if nobody knocks.
+    /// `Kind::NoDevice`; `Kind::Misuse` for more than 196 bytes of private data; `Error::Call`, EINVAL, if no client is asking.
     #[track_caller]
     pub fn accept(&self, param: &ConnParam) -> Result<()> {
         fits("rdma_accept", param.private_data.len(), REP_PRIVATE_DATA)?;
@@ -46,13 +46,13 @@ impl CmId {
     /// with status 2 and up to 136.
     ///
     /// # Errors
-    /// `Kind::Misuse` for more bytes; `Error::Call`, EINVAL, if nobody knocks.
+    /// `Kind::Misuse` for more bytes; `Error::Call`, EINVAL, if no client is asking.
     #[track_caller]
     pub fn reject(&self, why: &[u8]) -> Result<()> {
         let room = if self.is_datagrams() { SIDR_REP_PRIVATE_DATA } else { REJ_PRIVATE_DATA };
         fits("rdma_reject", why.len(), room)?;
         slow!("rdma_reject private_data={} bytes", why.len());
-        // SAFETY: the id is alive; the call copies the private data, whose length is below 256.
+        // SAFETY: the id is alive; the call copies the private data, whose length is less than 256.
         minus_one("rdma_reject", unsafe { rdma_reject(self.raw(), why.as_ptr().cast(), why.len() as u8) })
     }
 

@@ -67,9 +67,9 @@ impl CmEvent {
     /// 196 in ESTABLISHED on the client, 148 in REJECTED, whatever was sent. With datagrams: 180 in a connect request, 136 in
     /// ESTABLISHED.
     pub fn private_data(&self) -> &[u8] {
-        // A join's event has there what its caller has given: nothing.
+        // For a join's event that's what its caller has passed, which is nothing.
         // SAFETY: `param.conn` is the member in use, or `param.ud`, whose private data are asked for first. The pointer is NULL
-        // or covers so many bytes, which live, unchanged, until the ack; the result borrows from self.
+        // or covers that many bytes, which live, unchanged, until the ack; the result borrows from self.
         unsafe {
             let conn = &(*self.raw).param.conn;
             let (data, len) = match self.ud() {
@@ -91,7 +91,7 @@ impl CmEvent {
 
     /// `event->param.conn`: in a connect request what the client asks for, seen from this side: `responder_resources` is how
     /// many READs of the client this side may answer, `initiator_depth` how many it may have under way. See
-    /// [`ConnParam::clamped_to`]. Of datagrams there is nothing to tell.
+    /// [`ConnParam::clamped_to`]. For datagrams all of it is empty.
     pub fn conn_param(&self) -> ConnParam {
         match self.ud() {
             Some(_) => ConnParam::default(),

@@ -1,7 +1,7 @@
 //! `rdma_event_channel`: where the connection manager reports what happened (man 3 rdma_create_event_channel,
 //! rdma_get_cm_event).
 //!
-//! A channel is a file descriptor. Hidden here: it is non-blocking, and a poll(2) with a deadline stands before each
+//! A channel is a file descriptor. This file hides that it's non-blocking, and that a poll(2) with a deadline precedes each
 //! `rdma_get_cm_event`, which would otherwise wait for ever. Drop closes the channel when its last id is gone.
 
 use std::cell::Cell;
@@ -119,7 +119,7 @@ impl EventChannel {
     /// `rdma_get_cm_event`, without waiting: for a program that waits for many descriptors in a poll(2) of its own.
     ///
     /// # Errors
-    /// `Error::Call` if the channel cannot be read. None is no error.
+    /// `Error::Call` if the channel cannot be read. No event isn't an error.
     #[track_caller]
     pub fn try_get_cm_event(&self) -> Result<Option<CmEvent>> {
         let mut event: *mut rdma_cm_event = std::ptr::null_mut();
@@ -153,7 +153,7 @@ impl EventChannel {
         self.0.raw
     }
 
-    /// Another handle on the same channel, for those who keep it open.
+    /// Another handle on the same channel, for the objects that keep it open.
     pub(super) fn share(&self) -> Self {
         Self(Rc::clone(&self.0))
     }

@@ -1,4 +1,4 @@
-//! `rdma_cm_id`: one end of a connection, or a listener: what a socket is to TCP (man 3 rdma_create_id).
+//! `rdma_cm_id`: one end of a connection, or a listener, like a socket in TCP (man 3 rdma_create_id).
 //!
 //! Calls wrapped here: rdma_create_id, rdma_bind_addr, rdma_listen, rdma_resolve_addr, rdma_resolve_route,
 //! rdma_migrate_id, rdma_destroy_id; in connection.rs rdma_connect, rdma_accept, rdma_reject and rdma_disconnect.
@@ -21,7 +21,7 @@ use crate::deadline::resolve_timeout;
 use crate::error::{minus_one, Error, Kind, Result};
 use crate::slow;
 
-/// A communication identifier. A clone is another handle on the same id, for those who keep it alive: its PD, CQ, QP and events.
+/// A communication identifier. A clone is another handle on the same id, for the objects that keep it alive: its PD, CQ, QP and events.
 #[derive(Clone)]
 pub struct CmId(Rc<Inner>);
 

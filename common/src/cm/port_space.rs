@@ -6,7 +6,7 @@
 
 use rdma_sys::rdma_port_space;
 
-/// `rdma_port_space`: what an id is for. Each has ports of its own.
+/// `rdma_port_space`: what an id is for. Each port space has its own ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PortSpace {
     /// `RDMA_PS_TCP`: reliable connections.

@@ -55,7 +55,7 @@ impl CompletionChannel {
     /// poll(2) of its own.
     ///
     /// # Errors
-    /// `Error::Call` if the channel cannot be read. None is no error.
+    /// `Error::Call` if the channel cannot be read. No event isn't an error.
     pub fn try_get_cq_event(&self) -> Result<Option<CompletionQueue>> {
         let (mut cq, mut context) = (std::ptr::null_mut(), std::ptr::null_mut());
         // SAFETY: the channel is open; on success `cq` is the CQ that reported.

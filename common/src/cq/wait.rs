@@ -96,7 +96,7 @@ impl CompletionQueue {
         }
     }
 
-    /// The QPs that may report this request: one, or, if it is a receive of an SRQ, all that share it. None: nobody will.
+    /// The QPs that may report this request: one, or, if it is a receive of an SRQ, all that share it. Empty if none will.
     fn posted_to(&self, wr_id: u64) -> Vec<u32> {
         let polled = self.0.polled.borrow();
         if let Some(wc) = polled.iter().find(|wc| wc.wr_id == wr_id) {
@@ -105,7 +105,7 @@ impl CompletionQueue {
         self.routes().posted_to(wr_id)
     }
 
-    /// The completion of `wr_id`, or an error before it that is its cause: one of its own QP, and no echo.
+    /// The completion of `wr_id`, or an earlier error that caused its failure: one of the same QP, and not a flush.
     fn take(&self, wr_id: u64, qp_nums: &[u32]) -> Option<WorkCompletion> {
         let mut polled = self.0.polled.borrow_mut();
         let cause = |wc: &WorkCompletion| qp_nums == [wc.qp_num] && !wc.is_success() && !wc.is_flush();

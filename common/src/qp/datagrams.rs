@@ -1,7 +1,7 @@
-//! Queue pairs for datagrams and the connection manager: who asks is told of one, and one joins multicast groups (man 3
+//! Queue pairs for datagrams, and the connection manager, which names one to a client and lets one join multicast groups (man 3
 //! rdma_accept, rdma_join_multicast).
 //!
-//! Hidden: a QP leaves its groups when it is dropped, for until then the kernel does not destroy it; and `rdma_leave_multicast`
+//! Hidden: a QP leaves its groups when it is dropped, because the kernel doesn't destroy it before; and `rdma_leave_multicast`
 //! waits until the events of the join are acknowledged.
 
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ impl CmId {
     /// `rdma_accept` with `conn_param.qp_num`: sends the SIDR_REP, which names this QP. The id itself needs none.
     ///
     /// # Errors
-    /// `Kind::NoDevice`; `Kind::Misuse` for more than 136 bytes of private data; `Error::Call`, EINVAL, if nobody asks.
+    /// `Kind::NoDevice`; `Kind::Misuse` for more than 136 bytes of private data; `Error::Call`, EINVAL, if no client is asking.
     #[track_caller]
     pub fn accept_with(&self, qp: &QueuePair, param: &ConnParam) -> Result<()> {
         fits("rdma_accept", param.private_data.len(), SIDR_REP_PRIVATE_DATA)?;
@@ -32,7 +32,7 @@ impl CmId {
 }
 
 impl QueuePair {
-    /// `rdma_join_multicast`: from now on datagrams to the group come here, too. Answered by MULTICAST_JOIN, which has the way
+    /// `rdma_join_multicast`: from now on datagrams to the group also come here. Answered by MULTICAST_JOIN, which has the way
     /// to the group. The QP leaves when it is dropped.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ use crate::wr::SendWr;
 use crate::wr_id::{next_wr_id, next_wr_ids};
 use crate::{data, fast, info};
 
-/// Lists of up to so many requests are posted without an allocation.
+/// Lists of up to this many requests are posted without an allocation.
 const LIST: usize = 16;
 
 impl QueuePair {
@@ -34,7 +34,7 @@ impl QueuePair {
     /// The same with several pieces, which one SEND fills one after the other; or with none, for a WRITE with immediate.
     ///
     /// # Errors
-    /// As [`post_recv`](Self::post_recv); `Kind::Misuse` for more than `max_recv_sge` pieces, too.
+    /// As [`post_recv`](Self::post_recv); also `Kind::Misuse` for more than `max_recv_sge` pieces.
     #[track_caller]
     pub fn post_recv_pieces(&self, pieces: &[Piece]) -> Result<u64> {
         if self.srq.is_some() {

@@ -24,13 +24,13 @@ pub fn run(args: &Args) -> Result<()> {
     clients.result()
 }
 
-/// A listener is an id, as in TCP it's a socket. Bound to the address `::`, it serves every RDMA device of this machine.
+/// Listening takes an id, as in TCP it takes a socket. Bound to `::`, it serves every RDMA device of this machine.
 fn listen(channel: &EventChannel, args: &Args) -> Result<CmId> {
     let _stage = stage("listen");
     address::try_each(&args.address, args.port, |address| {
         let id = channel.create_id()?;
         id.bind_addr(address)?;
-        // Returns at once, and sends nothing, because a listener is only a promise inside this machine.
+        // Returns at once, and sends nothing, because a listener is only a note in our own kernel.
         id.listen(BACKLOG)?;
         say!("listening on {address}");
         Ok(id)
@@ -48,7 +48,7 @@ fn wait_connect_request(listening: &EventChannel) -> Result<CmId> {
             RDMA_CM_EVENT_CONNECT_REQUEST => return Ok(event.id()),
             other => info!("not our business: {other}"),
         }
-        // The event is dropped here, and that acknowledges it.
+        // The event is dropped here, and that acks it.
     }
 }
 

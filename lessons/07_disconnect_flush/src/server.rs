@@ -64,13 +64,13 @@ fn serve(id: CmId, asked: &ConnParam, args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// A listener is an id, as in TCP it's a socket. Bound to the address `::`, it serves every RDMA device of this machine.
+/// Listening takes an id, as in TCP it takes a socket. Bound to `::`, it serves every RDMA device of this machine.
 pub fn listen(channel: &EventChannel, args: &Args) -> Result<CmId> {
     let _stage = stage("listen");
     address::try_each(&args.address, args.port, |address| {
         let id = channel.create_id()?;
         id.bind_addr(address)?;
-        // Returns at once, and sends nothing, because a listener is only a promise inside this machine.
+        // Returns at once, and sends nothing, because a listener is only a note in our own kernel.
         id.listen(BACKLOG)?;
         say!("listening on {address}");
         Ok(id)
@@ -105,8 +105,8 @@ fn check_terms(id: &CmId, asked: &ConnParam, args: &Args) -> Result<()> {
     Err(Error::content(why, "Run lesson 07 on both sides, with the same -m and --closer"))
 }
 
-/// `rdma_accept` moves our QP to RTR and RTS, and sends the ConnectReply. The client's ReadyToUse makes it ESTABLISHED. False if
-/// that packet was lost, and the client has hung up already because it wants nothing more from us.
+/// `rdma_accept` moves our QP to RTR and RTS, and sends the ConnectReply. The client's ReadyToUse makes it ESTABLISHED. Returns
+/// false if the client has hung up before its ReadyToUse arrived.
 fn accept(id: &CmId, channel: &EventChannel, resources: &Resources, asked: &ConnParam) -> Result<bool> {
     let _stage = stage("accept");
     id.set_ack_timeout(ACK_TIMEOUT)?;

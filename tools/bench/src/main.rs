@@ -1,4 +1,4 @@
-//! `make bench`: everything that is called fast here, beside its reference, measured by turns, kept in tools/bench/figures.jsonl, and
+//! `make bench`: everything that is called fast here, beside its reference, measured in turn, kept in tools/bench/figures.jsonl, and
 //! written from there to docs/benchmarks.md.
 
 mod circumstances;
@@ -52,7 +52,7 @@ struct Options {
     /// Be TCP's server at this port
     #[arg(long, hide = true, value_name = "PORT", exclusive = true)]
     tcp_server: Option<u16>,
-    /// Be TCP's client: at this port of the machine `server`, with so many small messages, and so many large ones
+    /// Be TCP's client: at this port of the machine `server`, with this many small messages, and this many large ones
     #[arg(long, hide = true, num_args = 3, value_names = ["PORT", "SMALL", "LARGE"], exclusive = true)]
     tcp_client: Option<Vec<usize>>,
 }

@@ -19,7 +19,7 @@ pub struct Row {
     pub unit: String,
     pub ours: Values,
     pub beside: Option<Beside>,
-    /// What the ratio has to hold: a rate at least that, a time at most.
+    /// What the ratio must hold: a rate at least that, a time at most.
     pub limit: Option<f64>,
 }
 

@@ -32,7 +32,7 @@ pub fn figures(effort: Effort) -> Result<Vec<Row>> {
     ])
 }
 
-/// TCP's side: answers each small message, as many as its client says at first, and then takes so many large ones.
+/// TCP's side: answers each small message, as many as its client says at first, and then takes this many large ones.
 pub fn serve(port: u16) -> Result<()> {
     let (mut stream, _) = TcpListener::bind(("::", port))?.accept()?;
     stream.set_nodelay(true)?;

@@ -28,7 +28,7 @@ impl Effort {
 
 /// The folder of the programs that cargo has built: this one's.
 pub fn bin() -> Result<PathBuf> {
-    Ok(std::env::current_exe()?.parent().context("this program lies in no folder")?.to_owned())
+    Ok(std::env::current_exe()?.parent().context("this program is in no folder")?.to_owned())
 }
 
 /// A program of ours, `lesson-10`, `lesson-12` or `pingpong`, optimized as its rivals are; a smoke run takes what is there.

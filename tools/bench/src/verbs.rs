@@ -1,4 +1,4 @@
-//! `common`, as lesson 10 uses it, beside perftest: the same sizes, depths and counts, in the same machines, by turns.
+//! `common`, as lesson 10 uses it, beside perftest: the same sizes, depths and counts, in the same machines, in turn.
 
 use crate::row::Row;
 use crate::tools::{optimized, take_turns, Contender, Effort};

@@ -1,4 +1,4 @@
-//! What a person sees of a change that breaks a lesson: the list, what is edited, the question, and what comes of it.
+//! What a person sees of a change that breaks a lesson: the list, what is edited, the question, and what happens.
 
 use anyhow::{bail, Context, Result};
 use course::attempt::Attempt;
@@ -13,14 +13,15 @@ use course::show::{self, bold};
 use run::lanes::Style;
 use std::io::{self, stdout, IsTerminal, Write};
 
-/// Makes one, and shows what comes of it.
+/// Makes a change, and shows what happens.
 pub fn make(project: &Project, number: &str, name: &str, quiet: bool, place: Place) -> Result<bool> {
     let Changes { breaks, exercises } = Changes::of(&project.lesson(number)?)?;
     if exercises.iter().any(|exercise| exercise.name.name == name) {
-        bail!("{number}-{name} is an exercise and not a change to look at: `make try-{number}-{name}`");
+        bail!("{number}-{name} is an exercise, not a change to look at. Try it: `make try-{number}-{name}`");
     }
     let found = breaks.into_iter().find(|it| it.change.name.name == name);
-    let it = found.with_context(|| format!("there is no `{name}`: `make break-{number}` lists those of the lesson"))?;
+    let it = found
+        .with_context(|| format!("there is no change `{name}`. `make break-{number}` lists the lesson's changes"))?;
     let (change, copy, style) = (&it.change, Copy::lay_out(project, &it.change)?, Style::of_output());
     writeln!(stdout(), "{}\n", bold(&it.title, style.color))?;
     match Attempt::of(project, Some(number))?.iter().find(|attempt| attempt.is_told_by(change)) {

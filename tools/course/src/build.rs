@@ -14,7 +14,7 @@ const UNTOUCHED: &str = "lesson-";
 pub fn build_runner(project: &Project, name: &str) -> Result<()> {
     let _waiting = wait_for_compiler();
     let status = cargo(project).args(["build", "-q", "-p", name]).status().context("cannot start cargo")?;
-    ensure!(status.success(), "the {name} does not build");
+    ensure!(status.success(), "the {name} doesn't build; the compiler's messages are above");
     Ok(())
 }
 
@@ -45,7 +45,10 @@ pub fn build_programs<'a>(project: &Project, programs: impl Iterator<Item = &'a 
     if !lessons.is_empty() {
         let _waiting = wait_for_compiler();
         let status = cargo(project).args(["build", "-q", "--bins"]).args(lessons).status();
-        ensure!(status.context("cannot start cargo")?.success(), "the lessons do not build");
+        ensure!(
+            status.context("cannot start cargo")?.success(),
+            "the lessons don't build; the compiler's messages are above"
+        );
     }
     Ok(())
 }
@@ -63,6 +66,9 @@ pub fn build_lessons<'a>(project: &Project, changes: impl Iterator<Item = &'a Ch
         cargo.args(["-pcommon", "--example", example]);
     }
     let _waiting = wait_for_compiler();
-    ensure!(cargo.status().context("cannot start cargo")?.success(), "the lessons do not build");
+    ensure!(
+        cargo.status().context("cannot start cargo")?.success(),
+        "the lessons don't build; the compiler's messages are above"
+    );
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! One change to a lesson: what is edited, how it is run, and what must come of it; and the page that asks a reader about it.
+//! One change to a lesson: what is edited, how it's run, and how it must end; and the page that asks a reader about it.
 
 use crate::edit::Edit;
 use crate::expected::Expectation;
@@ -89,7 +89,7 @@ impl Again {
 }
 
 impl Change {
-    /// What a page says of a run that is judged: how it is run, what must come of it, and how it is run again.
+    /// What a page says about a run that is judged: how it's run, how it must end, and how it's run again.
     pub(crate) fn judged(name: Name, edits: Vec<Edit>, page: &Page) -> Result<Self> {
         let options = Options::of_page(page)?;
         let told = Expectation::parse(&page.part(PASS)?.code("text"), options.sides())?;
@@ -102,7 +102,7 @@ impl Change {
         self.options.kernel || !self.options.faults.is_empty()
     }
 
-    /// The files in which the reader of an exercise has to look: those with a word about it, if any has one.
+    /// The files in which the reader of an exercise must look: those with a word about it, if any has one.
     pub fn holes(&self) -> Vec<&str> {
         let marked: Vec<&Edit> = self.edits.iter().filter(|edit| edit.to.contains("// Exercise:")).collect();
         Edit::files(if marked.is_empty() { self.edits.iter().collect() } else { marked })
@@ -114,7 +114,7 @@ impl Change {
     }
 }
 
-/// A change that the reader makes, to see what comes of it.
+/// A change that the reader makes to see what happens.
 #[derive(Debug, Clone)]
 pub struct Break {
     /// What is done, in a few words.

@@ -49,7 +49,7 @@ impl Changes {
         match commands.iter().position(|command| *command == page.command) {
             Some(0) => self.breaks.push(Break::of_page(name, page)?),
             Some(_) => self.exercises.push(Exercise::of_page(name, page)?),
-            None => bail!("its command is `{}`, and has to be `{}` or `{}`", page.command, commands[0], commands[1]),
+            None => bail!("its command is `{}`, but must be `{}` or `{}`", page.command, commands[0], commands[1]),
         }
         Ok(())
     }

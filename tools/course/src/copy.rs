@@ -1,4 +1,4 @@
-//! A copy of a lesson with a change in it: a package of its own, built beside the lessons. It stands in a [`workspace`], below
+//! A copy of a lesson with a change in it: a package of its own, built beside the lessons. It is in a [`workspace`], below
 //! `target/course` or in a folder of the reader's. Many copies in one are built at once.
 
 use crate::change::Change;
@@ -77,7 +77,7 @@ impl Copy {
     fn edit(&self, change: &Change) -> Result<()> {
         let (Change { name, edits, .. }, sources) = (change, Self::sources(change)?);
         if let Some(gone) = edits.iter().find(|edit| !sources.contains(&edit.file)) {
-            bail!("the change {name} edits {}, which is no source", gone.file);
+            bail!("the change {name} edits {}, which doesn't exist in the lesson", gone.file);
         }
         let with_edits = |file: String| Ok((file.clone(), change.apply(&file, &read(name.lesson.join(&file))?)?));
         let files = sources.into_iter().map(with_edits).chain([self.manifest(change)]);

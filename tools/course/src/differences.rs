@@ -1,4 +1,4 @@
-//! What the device does otherwise than the kernel's driver, from `tools/device/differences.toml`, whose rows name
+//! How the device differs from the kernel's driver, from `tools/device/differences.toml`, whose rows name
 //! the changes that show it.
 
 use crate::change::Break;
@@ -43,7 +43,7 @@ pub fn named(project: &Project, all: &[Break]) -> Result<Vec<String>> {
     let named: Vec<String> = rows(&project.root)?.into_iter().flat_map(|row| row.changes).collect();
     for name in &named {
         let is_tried = all.iter().any(|it| it.change.name.to_string() == *name && it.is_for_device());
-        ensure!(is_tried, "{FILE} names the change {name}: there is none that runs on the device");
+        ensure!(is_tried, "{FILE} names the change {name}, but no change of that name runs on the device");
     }
     Ok(named)
 }

@@ -1,4 +1,4 @@
-//! Texts and numbers that are drawn by lot.
+//! Random texts and numbers.
 
 use crate::expected::{Expected, What};
 use std::collections::hash_map::RandomState;
@@ -26,7 +26,7 @@ const REJECT: usize = 148;
 impl Drawn {
     pub(crate) fn new() -> Self {
         const WORDS: [&str; 8] = ["otter", "maple", "comet", "harbor", "violet", "copper", "meadow", "lantern"];
-        // The keys of Rust's hash tables are drawn by lot.
+        // Rust's hash tables have random keys.
         let lot = RandomState::new().build_hasher().finish();
         let word = |at: u32| WORDS[(lot >> at) as usize % WORDS.len()];
         let text = format!("{}-{}-{:05}", word(0), word(8), lot >> 48);

@@ -3,8 +3,8 @@
 //! ```diff
 //! --- src/server.rs
 //!  what stays, to tell the place
-//! -what stands there now
-//! +what stands there then
+//! -what is there now
+//! +what is there then
 //! @@
 //!  another place in the same file
 //! +…
@@ -16,9 +16,9 @@ use anyhow::{bail, ensure, Context, Result};
 #[derive(Debug, Clone, Default)]
 pub struct Edit {
     pub file: String,
-    /// The lines that stand there now, exactly once.
+    /// The lines that are there now, exactly once.
     pub from: String,
-    /// Those that stand there then.
+    /// Those that are there then.
     pub to: String,
 }
 
@@ -30,7 +30,7 @@ impl Edit {
                 edits.push(Self { file: file.to_owned(), ..Self::default() });
                 continue;
             }
-            let edit = edits.last_mut().context("a difference begins with its file: `--- src/server.rs`")?;
+            let edit = edits.last_mut().context("a diff must begin with its file, like `--- src/server.rs`")?;
             let whole = format!("{}\n", line.get(1..).unwrap_or_default());
             match line.chars().next() {
                 Some('-') => edit.from += &whole,
@@ -43,11 +43,11 @@ impl Edit {
                     let file = edit.file.clone();
                     edits.push(Self { file, ..Self::default() });
                 }
-                _ => bail!("a line of a difference begins with a space, - or +, and not as this one: {line}"),
+                _ => bail!("a line of a diff must begin with a space, - or +, not as this one: {line}"),
             }
         }
         let is_whole = edits.iter().all(|edit| !edit.from.is_empty() && edit.from != edit.to);
-        ensure!(is_whole, "each place of a difference has a line that stands there now, and changes something");
+        ensure!(is_whole, "each place of a diff must have a line that is there now, and it must change something");
         Ok(edits)
     }
 
@@ -56,7 +56,7 @@ impl Edit {
         let mut text = text.to_owned();
         for Self { from, to, .. } in edits.iter().filter(|edit| edit.file == file) {
             let count = text.matches(from).count();
-            ensure!(count == 1, "this stands {count} times in {file}, and must stand there once:\n{from}");
+            ensure!(count == 1, "this must occur once in {file}, but occurs {count} times:\n{from}");
             text = text.replacen(from, to, 1);
         }
         Ok(text)
@@ -69,7 +69,7 @@ impl Edit {
         files
     }
 
-    /// Whether a line that this takes out is taken out by another one, too.
+    /// Whether another edit also takes out a line that this one takes out.
     pub(crate) fn is_told_by(&self, other: &Edit) -> bool {
         let (ours, theirs) = (self.taken_out(), other.taken_out());
         let tells = |ours: &str| theirs.iter().any(|theirs| ours.contains(theirs) || theirs.contains(ours));
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(Edit::apply(&edits, "b.rs", "x\n\nz\n").unwrap(), "x\n\ny\nz\n");
         for (text, count) in [("", 0), ("x\nb\nx\nb\n", 2)] {
             let error = Edit::apply(&edits, "a.rs", text).unwrap_err().to_string();
-            assert!(error.starts_with(&format!("this stands {count} times in a.rs")), "{error}");
+            assert!(error.contains(&format!("once in a.rs, but occurs {count} times")), "{error}");
         }
     }
 
@@ -103,7 +103,7 @@ mod tests {
         let error = |text: &str| Edit::of_diff(text).unwrap_err().to_string();
         assert!(error("-x\n").contains("its file"));
         assert!(error("--- f\nx\n").contains("not as this one: x"));
-        assert!(error("--- f\n+x\n").contains("stands there now"));
-        assert!(error("--- f\n x\n").contains("changes something"));
+        assert!(error("--- f\n+x\n").contains("is there now"));
+        assert!(error("--- f\n x\n").contains("change something"));
     }
 }

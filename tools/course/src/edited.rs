@@ -1,6 +1,6 @@
-//! The references in C and in Python with edits: other programs that a judge has to tell right from wrong.
+//! The references in C and in Python with edits: other programs that a judge must tell right from wrong.
 //!
-//! Such an edit names the reference's file, as it lies in the folder of the lessons: `--- in_c/rdma.c`.
+//! Such an edit names the reference's file, as it is in the folder of the lessons: `--- in_c/rdma.c`.
 
 use crate::change::Change;
 use crate::edit::Edit;
@@ -28,7 +28,7 @@ pub fn file(edits: &[Edit]) -> Option<&str> {
 /// # Errors
 /// An edit doesn't fit, or what the compiler says.
 pub fn build(project: &Project, change: &Change) -> Result<String> {
-    let file = file(&change.edits).with_context(|| format!("{} edits no reference", change.name))?;
+    let file = file(&change.edits).with_context(|| format!("{} doesn't edit a reference", change.name))?;
     let (lessons, folder) = (project.root.join("lessons"), project.target.join(FOLDER).join(change.name.to_string()));
     let source = folder.join(name(&PathBuf::from(file)));
     write(&source, change.apply(file, &read(lessons.join(file))?)?)?;
@@ -45,6 +45,6 @@ pub fn build(project: &Project, change: &Change) -> Result<String> {
             write(folder.join(name(&PathBuf::from(MORE))), read(lessons.join(MORE))?)?;
             Ok(format!("python3 -u '{}'", source.display()))
         }
-        _ => bail!("{file} is in no language that we know"),
+        _ => bail!("{file} is in a language that we don't know"),
     }
 }

@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// How long nothing may happen when all has been seen: what is under way comes to its end.
 const MOMENT: Duration = Duration::from_secs(1);
 
-/// Runs the lab or the device until it ends, or until its file shows all that is expected of so many nodes, if that can be known
+/// Runs the lab or the device until it ends, or until its file shows all that is expected of this many nodes, if that can be known
 /// before the end. Also whether it was ended.
 pub(crate) fn run(mut command: Command, file: &Path, expected: &[Expected], nodes: usize) -> Result<(Output, bool)> {
     let (begun, can_tell) = (SystemTime::now(), can_be_known(expected, nodes));

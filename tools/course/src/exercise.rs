@@ -34,7 +34,7 @@ pub enum Assignment {
 /// A hole in a lesson.
 #[derive(Debug, Clone)]
 pub struct Repair {
-    /// Its edits make the hole; what must come of it is what a right solution does.
+    /// Its edits make the hole, and its outcome is what a right solution does.
     pub change: Change,
     /// Exercises are judged on the device; their hole and the lesson's own source get the same verdict in the lab. Then comes
     /// what else somebody may make of the hole.
@@ -61,7 +61,7 @@ impl Exercise {
         }
     }
 
-    /// The hint after so many failures; the last one stays.
+    /// The hint after this many failures; the last one stays.
     pub fn hint(&self, failures: usize) -> &str {
         self.hints.get(failures.saturating_sub(1)).or(self.hints.last()).map_or("", String::as_str)
     }

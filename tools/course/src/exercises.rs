@@ -32,11 +32,11 @@ pub fn next(project: &Project, name: Option<&str>, place: Place, watch: bool) ->
 
 /// Throws a copy away, if a person says so.
 pub fn reset(project: &Project, name: &str) -> Result<bool> {
-    let (number, name) = name.split_once('-').context("name an exercise, as 04-rights")?;
+    let (number, name) = name.split_once('-').context("name an exercise, like 04-rights; `make try` lists them")?;
     let attempt = find(project, number, name)?;
     let folder = project.shown(&attempt.copy.folder);
-    ensure!(attempt.state() != State::Untouched, "there is no {folder}: nothing to throw away");
-    ensure!(io::stdin().is_terminal(), "this throws away {folder}, so ask for it at a terminal");
+    ensure!(attempt.state() != State::Untouched, "there is no {folder}, so there is nothing to throw away");
+    ensure!(io::stdin().is_terminal(), "this throws away {folder}, so it asks first, and for that it needs a terminal");
     let prompt = format!("Throw away {folder}, with all that you have written there? [y/N] ");
     if crate::typed(&prompt)?.eq_ignore_ascii_case("y") {
         attempt.reset(project)?;

@@ -43,7 +43,7 @@ pub struct Expected {
     pub times: Option<usize>,
     /// Whether it may also be less often.
     pub at_most: bool,
-    /// Whether only what stands behind the first of the expectation before counts.
+    /// Whether only what comes after the first of the expectation before counts.
     pub then: bool,
     /// Whether this is enough in place of the expectation before, and the other way round.
     pub or: bool,
@@ -100,25 +100,28 @@ impl Expectation {
         let (mut told, mut silent) = (Vec::<Expected>::new(), nodes);
         for line in text.lines() {
             if let Some(said) = line.strip_prefix("compiler says: ") {
-                ensure!(text.trim() == line, "what does not build has no other outcome");
+                ensure!(text.trim() == line, "a change that doesn't build can have no other outcome");
                 return Ok(Self::Refused(said.to_owned()));
             }
             if let Some(node) = line.strip_suffix(" exits: anyhow") {
-                ensure!(silent.remove(node), "there is no node {node}, or its end is told twice");
+                ensure!(silent.remove(node), "there is no node {node}, or its end is given twice");
                 continue;
             }
             if let Some(hint) = line.strip_prefix("    ") {
-                let hints = &mut told.last_mut().context("a hint stands below what it is about")?.hint;
+                let hints = &mut told.last_mut().context("a hint must be below the line that it's about")?.hint;
                 *hints = format!("{hints} {}", hint.trim()).trim().to_owned();
                 continue;
             }
             let expected: Expected =
                 Expected::try_from(line.to_owned()).with_context(|| format!("the outcome `{line}`"))?;
             let is_after = told.last().is_some_and(|before| before.times != Some(0));
-            ensure!(!expected.or || !told.is_empty(), "`or` is about the line above: there must be one");
-            ensure!(!expected.then || is_after, "`then` is about what stands behind the line above: there must be one");
+            ensure!(!expected.or || !told.is_empty(), "`or` is about the line above, so there must be one");
+            ensure!(
+                !expected.then || is_after,
+                "`then` is about what happens after the line above, so there must be one"
+            );
             if matches!(expected.what, What::Exit(_)) && expected.times.is_none() {
-                ensure!(silent.remove(&expected.node), "there is no node {}, or its end is told twice", expected.node);
+                ensure!(silent.remove(&expected.node), "there is no node {}, or its end is given twice", expected.node);
             }
             told.push(expected);
         }
@@ -140,7 +143,7 @@ impl TryFrom<String> for Expected {
     type Error = anyhow::Error;
 
     fn try_from(line: String) -> Result<Self> {
-        let form = "is written as `server sends: RNR NAK`, `then client says 2 times: done`, `client exits: 1`";
+        let form = "must look like `server sends: RNR NAK`, `then client says 2 times: done` or `client exits: 1`";
         let (head, value) = line.split_once(": ").context(form)?;
         let (or, head) = head.strip_prefix("or ").map_or((false, head), |head| (true, head));
         let (then, head) = head.strip_prefix("then ").map_or((false, head), |head| (true, head));
@@ -162,17 +165,17 @@ impl TryFrom<String> for Expected {
             "leaves" if value == "nothing" && times.is_none() => {
                 return Ok(Self { times: Some(0), ..Self::new(node, What::Note("left".to_owned())) })
             }
-            "exits" => What::Exit(value.parse().context("an exit status is a number")?),
+            "exits" => What::Exit(value.parse().context("an exit status must be a number")?),
             _ => bail!(form),
         };
         if let What::Packet(packet) = &what {
-            ensure!(is_name(packet), "`wire show` calls no packet `{packet}`");
+            ensure!(is_name(packet), "`wire show` has no packet called `{packet}`");
         }
         if let What::Note(note) = &what {
             let mut words = note.split(BETWEEN);
             let name = words.next().filter(|name| *name != ANY);
             let keys: Vec<&str> = words.map(|word| word.split('=').next().unwrap_or(word)).collect();
-            ensure!(fact::has(name, &keys), "the device tells nothing like `{note}`");
+            ensure!(fact::has(name, &keys), "the device logs nothing like `{note}`");
         }
         let at_most = head.contains(" at most ");
         Ok(Self { times, at_most, then, or, ..Self::new(node, what) })
@@ -201,14 +204,14 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         let wrong = [
-            ("client sends: the memory holds", "calls no packet `the memory holds`"),
-            ("client sendet: NAK", "is written as"),
-            ("NAK", "is written as"),
-            ("client exits: one", "is a number"),
+            ("client sends: the memory holds", "no packet called `the memory holds`"),
+            ("client sendet: NAK", "must look like"),
+            ("NAK", "must look like"),
+            ("client exits: one", "must be a number"),
             ("clint exits: 1", "no node clint"),
             ("then client says: x", "there must be one"),
             ("client never says: y\nthen client says: x", "there must be one"),
-            ("    hint", "below what it is about"),
+            ("    hint", "below the line that it's about"),
             ("compiler says: E0505\nclient exits: 0", "no other outcome"),
             ("", "no outcome"),
         ];

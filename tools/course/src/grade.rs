@@ -22,14 +22,14 @@ use std::io::{stdout, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Below cargo's folder: results stand there, and below `shut-in` what programs are shut in with, copies of them among it.
+/// Below cargo's folder: results are there, and below `shut-in` what programs are shut in with, copies of them among it.
 const RESULTS: &str = "grade";
 const SHUT_IN: &str = "shut-in";
 /// All students, and a file that is this one only when it is complete.
 const ALL: &str = "grade.json";
-/// A program's port, that nobody knows beforehand, is one of so many from here on.
+/// A program's port, that nobody knows beforehand, is one of this many from here on.
 const FIRST_PORT: u16 = 20_000;
-/// Options that both sides have to have: the untouched lesson is run without any.
+/// Options that both sides must have: the untouched lesson is run without any.
 const AGREED: [&str; 4] = ["-m", "--mode", "--closer", "--puzzle"];
 /// How long trials without success, and builds, may take in a lesson, and of a student. What passes costs nothing of it: a slow machine
 /// takes no marks.
@@ -69,7 +69,7 @@ pub fn grade(project: &Project, lesson: Option<&str>, limit: Duration, students:
     fs::create_dir_all(&results)?;
     let alone = fs::File::open(&results)?;
     let is_alone = flock(&alone, FlockOperation::NonBlockingLockExclusive).is_ok();
-    ensure!(is_alone, "somebody grades in this project already: wait until that has ended");
+    ensure!(is_alone, "another `make grade` is running in this project. Wait for it to end, then run it again");
     // Whatever happens from here on, nobody takes an old one for today's.
     let file = results.join(ALL);
     remove(&file)?;
@@ -80,7 +80,7 @@ pub fn grade(project: &Project, lesson: Option<&str>, limit: Duration, students:
         let (who, path) = named(student);
         let marks = match path {
             Ok(_) if !whose.insert(who.clone()) => {
-                Err(anyhow::anyhow!("another student is called {who} as well: name the folder otherwise"))
+                Err(anyhow::anyhow!("another student is called {who} as well. Rename one of the two folders"))
             }
             Ok(path) => {
                 let copy = results.join(SHUT_IN).join(format!("of {who}"));
@@ -98,10 +98,10 @@ pub fn grade(project: &Project, lesson: Option<&str>, limit: Duration, students:
     }
     let all: Vec<Value> = rows.iter().map(json_of).collect();
     replace(&file, &(serde_json::to_string_pretty(&all)? + "\n"))?;
-    writeln!(stdout(), "\n{}, and a page for each beside it", project.shown(&file))?;
+    writeln!(stdout(), "\nThe results are in {}, with a page for each student next to it", project.shown(&file))?;
     let failed = rows.iter().filter(|(_, marks)| marks.is_err()).count();
     if failed > 0 {
-        writeln!(stdout(), "{failed} of {} could not be graded", rows.len())?;
+        writeln!(stdout(), "{failed} of {} could not be graded; their lines above say why", rows.len())?;
     }
     Ok(failed == 0)
 }
@@ -120,7 +120,7 @@ fn replace(file: &Path, text: &str) -> Result<()> {
     fs::rename(&new, file).with_context(|| format!("cannot write {}", file.display()))
 }
 
-/// What a student is called: as the folder or repository, or what that lies in. And where that is: `file:///srv/anna.git` is an
+/// What a student is called: as the folder or repository, or what that is in. And where that is: `file:///srv/anna.git` is an
 /// address, too.
 fn named(student: &Path) -> (String, Result<PathBuf>) {
     let text = student.to_string_lossy();
@@ -268,7 +268,7 @@ fn variants(step: &Step) -> Vec<(&'static str, Change)> {
         own("server", format!("lesson server {}", options.server)),
         own("client", format!("lesson client -a $SERVER {}", options.client)),
     );
-    // With the same options: both sides have to be started alike.
+    // With the same options: both sides must be started alike.
     let untouched = |line: &str| line.replacen("lesson ", &format!("lesson-{number} "), 1);
     let lesson = (untouched(&own.0), untouched(&own.1));
     // Of the untouched side nobody asks what a step does.

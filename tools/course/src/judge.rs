@@ -68,7 +68,7 @@ pub fn judge(run: &[u8], outcome: &[Expected]) -> Result<Vec<Finding>> {
         }
     })?;
     seen::each(run, |seen| {
-        // Of those that stand behind another, the last comes first: one event is not found for both.
+        // Of those that come after another, the last comes first: one event is not found for both.
         for at in (0..findings.len()).rev() {
             let is_early = findings[at].expected.then && at > 0 && findings[at - 1].found.is_empty();
             if !is_early {
@@ -202,7 +202,7 @@ impl fmt::Display for Finding {
                 write!(f, " (there is: {} …)", instead.chars().take(LONG).collect::<String>())
             }
             ([], Some(instead)) => write!(f, " (there is: {instead})"),
-            ([], None) => f.write_str(" (there is none)"),
+            ([], None) => f.write_str(" (it didn't)"),
             (_, Some(instead)) if is_wrong => write!(f, ", and must not (there is: {instead})"),
             (_, Some(instead)) if *times == Some(0) => write!(f, " (there is: {instead})"),
             // Where a program ended is never shown beside it; and where only packets are, no other line is.
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn what_is_found_is_told_in_words() {
         let told = |outcome: &str| recorded(outcome)[0].to_string();
-        assert_eq!(told("client says: the memory holds"), "the client says: the memory holds (there is none)");
+        assert_eq!(told("client says: the memory holds"), "the client says: the memory holds (it didn't)");
         assert_eq!(told("client exits: 1"), "the client ends with status 1 (there is: exit status 0)");
         assert_eq!(told("client exits: 0"), "the client ends with status 0");
         assert_eq!(told("server never sends: NAK"), "the server never sends: NAK");
@@ -268,6 +268,6 @@ mod tests {
         let beside_packets = |outcome: &str| format!("{:#}", recorded(outcome)[0]);
         assert_eq!(beside_packets("client says: rdma_connect"), "the client says: rdma_connect");
         assert!(beside_packets("client sends: REQ").starts_with("the client sends: REQ (frame "));
-        assert_eq!(judge(b"no", &[]).unwrap_err().to_string(), "this is no run file");
+        assert_eq!(judge(b"no", &[]).unwrap_err().to_string(), "this isn't a run file");
     }
 }

@@ -138,7 +138,7 @@ impl PageKind {
     /// Whether a page has all that its kind has, and nothing else.
     pub(crate) fn check(&self, name: &Name, page: &Page) -> Result<()> {
         let (what, command) = (self.what, self.command(name));
-        ensure!(page.command == command, "its command is `{}`, and has to be `{command}`", page.command);
+        ensure!(page.command == command, "its command is `{}`, but must be `{command}`", page.command);
         let row = |part: &Part| self.parts.iter().find(|(name, ..)| *name == part.kind());
         for part in &page.parts {
             let known = self.parts.iter().skip(1).map(|(name, ..)| format!("`{name}`"));

@@ -1,10 +1,10 @@
 //! Changes to the lessons, and what comes of them.
 //!
 //! A change is a [`page`] in Markdown, of one of five [`kind`]s, and [`changes`] finds those of a lesson. [`change`] says what is changed, by which
-//! [`edit`]s, and what must come of it is [`expected`]. [`copy`] lays out a copy of the lesson with the change in it, and builds
+//! [`edit`]s, and how it must end is [`expected`]. [`copy`] lays out a copy of the lesson with the change in it, and builds
 //! it in a [`workspace`]; the lesson itself stays as it is. [`run`] takes the copy through the lab, or lets the device in user
 //! space do so; texts that nobody knows beforehand are [`drawn`]. [`judge`] looks in the run file for what must be there, [`trouble`] for what stands out, and [`show`] prints all
-//! that for a person, pages as [`markdown`] for a terminal. [`proof`] lists what has to be tried to prove a change, [`edited`] builds what is tried in C and in Python, and [`differences`]
+//! that for a person, pages as [`markdown`] for a terminal. [`proof`] lists what must be tried to prove a change, [`edited`] builds what is tried in C and in Python, and [`differences`]
 //! has what the device does otherwise.
 //!
 //! A [`step`] is what a learner adds to a program of her [own](mine), which is judged like a change. Its [`task`] is told in her

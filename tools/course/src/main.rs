@@ -1,7 +1,8 @@
-//! `course break`: changes a lesson on purpose, and shows what comes of it. `course try`: judges how somebody mends one.
-//! `course nic`: the device's core, hole by hole. `course begin`, `step`, `hint`, `solution`: a program of one's own, step by step. `course next`: says where one is. `course prove`: says whether all that still holds.
+//! `course break` changes a lesson on purpose, and shows what happens. `course try` judges how you repair one.
+//! `course nic` judges your own NIC, hole by hole. `course begin`, `step`, `hint` and `solution` are for a program of your own, step by step.
+//! `course next` says where you are. `course prove` says whether everything still comes out as the pages say.
 //!
-//! Exit status: 0 all came as told, or the exercise is solved, 1 something came otherwise, 2 wrong usage, 3 nothing could be
+//! Exit status: 0 everything came out as its page says, or the exercise is solved, 1 something didn't, 2 wrong usage, 3 nothing could be
 //! tried.
 
 mod breaks;
@@ -24,7 +25,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Change the lessons on purpose, and see what comes of it.
+/// Change the lessons on purpose, and see what happens
 #[derive(Parser)]
 #[command(name = "course")]
 struct Arguments {
@@ -39,18 +40,18 @@ enum Command {
         /// The lesson's number, for example 03.
         #[arg(value_name = "NN")]
         lesson: String,
-        /// The change's name; without it, all are listed.
+        /// The change's name; without it, list them all
         change: Option<String>,
-        /// Ask nothing.
+        /// Don't ask for a prediction
         #[arg(long)]
         quiet: bool,
         /// Where: in the lab, on the kernel's driver, or on the device in user space.
         #[arg(long, value_name = "PLACE", default_value = "lab")]
         on: Place,
     },
-    /// Lay an exercise out, or judge what somebody has made of it.
+    /// Lay out an exercise, or judge your answer
     Try {
-        /// The exercise, for example 04-rights; those of a lesson, or all, are listed.
+        /// The exercise, for example 04-rights; with a lesson's number, or without one, list them
         #[arg(value_name = "NN[-NAME]")]
         exercise: Option<String>,
         /// Judge again whenever a file is saved, until Ctrl-C.
@@ -60,23 +61,23 @@ enum Command {
         #[arg(long, value_name = "PLACE", default_value = "device")]
         on: Place,
     },
-    /// Throw away what was made of an exercise.
+    /// Throw away your answer to an exercise
     Reset {
         /// The exercise, for example 04-rights.
         #[arg(value_name = "NN-NAME")]
         exercise: String,
     },
-    /// Lay out a program of one's own: mine/.
+    /// Lay out a program of your own in mine/
     Begin {
         #[arg(long, value_name = "LANGUAGE", default_value = "rust")]
         language: Language,
     },
-    /// Judge the next step of one's own program.
+    /// Judge the next step of your own program
     Step {
-        /// Another step than the next one: its lesson and number.
+        /// A step other than the next one, by its lesson and number
         #[arg(value_name = "NN-N")]
         step: Option<String>,
-        /// Judge nothing: tell the task once more.
+        /// Judge nothing, but show the task again
         #[arg(long, conflicts_with = "watch")]
         task: bool,
         /// Judge again whenever a file is saved, until Ctrl-C.
@@ -86,40 +87,40 @@ enum Command {
         #[arg(long, value_name = "PLACE", default_value = "device")]
         on: Place,
     },
-    /// Judge the device's core that one writes oneself, hole by hole: mine-nic/.
+    /// Judge the NIC that you write in mine-nic/, hole by hole
     Nic {
-        /// Lay it out first.
+        /// Lay it out first
         #[arg(long)]
         begin: bool,
-        /// Judge nothing: build the device around it, on which lessons run.
+        /// Judge nothing, but build the device around it, on which lessons run
         #[arg(long, conflicts_with_all = ["begin", "watch", "hint"])]
         device: bool,
         /// Judge again whenever a file is saved, until Ctrl-C.
         #[arg(long)]
         watch: bool,
-        /// Tell one hint more.
+        /// Show one more hint
         #[arg(long)]
         hint: bool,
     },
-    /// Tell one hint more.
+    /// Show one more hint
     Hint {
-        /// Another step than the next one.
+        /// A step other than the next one
         #[arg(value_name = "NN-N")]
         step: Option<String>,
-        /// Those that were told before as well.
+        /// Also show the earlier hints
         #[arg(long)]
         all: bool,
     },
-    /// Show how the lesson does the step, or the reference in the language of one's own program.
+    /// Show how the lesson does the step, or the reference in your program's language
     Solution {
-        /// Another step than the next one.
+        /// A step other than the next one
         #[arg(value_name = "NN-N")]
         step: Option<String>,
-        /// Do not ask.
+        /// Don't ask whether you're sure
         #[arg(long)]
         yes: bool,
     },
-    /// Judge all steps of programs that were handed in.
+    /// Judge all steps of programs that were handed in
     Grade {
         /// Only the steps of this lesson.
         #[arg(long, value_name = "NN")]
@@ -127,21 +128,21 @@ enum Command {
         /// How long a student's builds and trials may take, in seconds, even if all of them pass.
         #[arg(long, value_name = "SECONDS", default_value_t = 1800)]
         limit: u64,
-        /// Folders like mine/, or repositories with one.
+        /// Folders like mine/, or repositories that contain one
         #[arg(value_name = "FOLDER", required = true)]
         students: Vec<PathBuf>,
     },
-    /// Say where one is in the course, and what comes.
+    /// Show where you are in the course, and what comes next
     Next,
-    /// Say of changes whether they still come out as told.
+    /// Check that changes still come out as their pages say
     Prove {
-        /// Only those of this lesson, or only this one; all unless some are named.
+        /// Only the changes of this lesson, or only this one; without a name, all of them
         #[arg(value_name = "NN[-CHANGE]")]
         names: Vec<String>,
         /// Write the part of each run that matters to captures/changes/, for the pages.
         #[arg(long)]
         keep: bool,
-        /// Only what is tried there: lab or device.
+        /// Only what is tried in this place: lab or device
         #[arg(long, value_name = "PLACE")]
         on: Option<Place>,
     },
@@ -181,7 +182,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What somebody types behind a prompt.
+/// What somebody types after a prompt.
 fn typed(prompt: &str) -> Result<String> {
     write!(stdout(), "{prompt}")?;
     stdout().flush()?;

@@ -29,7 +29,7 @@ pub fn plain(markdown: &str, width: usize) -> String {
     paragraphs.collect::<Vec<_>>().join("\n")
 }
 
-/// The items of a list, each with its mark, as `1. `; and what stands before them, or is no list, without one.
+/// The items of a list, each with its mark, as `1. `; and what comes before them, or is no list, without one.
 fn items(paragraph: &str) -> Vec<(&str, Vec<&str>)> {
     let mut items: Vec<(&str, Vec<&str>)> = Vec::new();
     for line in paragraph.lines().map(str::trim_start) {
@@ -47,7 +47,7 @@ fn items(paragraph: &str) -> Vec<(&str, Vec<&str>)> {
     items
 }
 
-/// A whole page in Markdown for a terminal: besides, what stands in fences keeps its lines, and tables their columns.
+/// A whole page in Markdown for a terminal: besides, what is in fences keeps its lines, and tables their columns.
 pub fn page(markdown: &str, width: usize) -> String {
     let mut text = String::new();
     for (at, piece) in markdown.split("```").enumerate() {
@@ -63,10 +63,10 @@ pub fn page(markdown: &str, width: usize) -> String {
     text
 }
 
-/// What stands before each column of a table.
+/// What comes before each column of a table.
 const GAP: &str = "  ";
 
-/// The rows of a table. Its columns are as wide as what stands in them; if that doesn't fit, the widest ones give way, and their
+/// The rows of a table. Its columns are as wide as what is in them; if that doesn't fit, the widest ones give way, and their
 /// cells go on below.
 fn table(markdown: &str, width: usize) -> String {
     let is_row = |line: &&str| !line.starts_with("|---");
@@ -114,7 +114,7 @@ fn folded_row(row: &[String], widths: &[usize]) -> String {
     (0..cells.iter().map(Vec::len).max().unwrap_or(0)).map(line).collect()
 }
 
-/// Asterisks that stand at a word, and not in code.
+/// Asterisks that touch a word, and not in code.
 fn unemphasized(markdown: &str) -> String {
     let bare = |word: &str| if word.trim() == "*" { word.to_owned() } else { word.replace('*', "") };
     let pieces = markdown.split('`').enumerate().map(|(at, piece)| match at % 2 {

@@ -99,14 +99,18 @@ impl Mine {
         if let Some(mine) = Self::find(&folder) {
             let file = project.shown(&folder.join(mine.language.source()));
             bail!(
-                "there is {file} already, and `make step` goes on with it. To start over, move the folder away first"
+                "{file} is already there, and `make step` goes on with it. To start over, move the folder away first"
             );
         }
         let own = language.files().iter().map(|(file, text)| (*file, (*text).to_owned()));
         // Its source comes last: without that there is no program yet.
         let files: Vec<_> = language.beside(project)?.into_iter().chain(own).collect();
         for path in files.iter().map(|(file, _)| folder.join(file)) {
-            ensure!(path.symlink_metadata().is_err(), "there is {} already", project.shown(&path));
+            ensure!(
+                path.symlink_metadata().is_err(),
+                "{} is already there. To start over, move the folder away first",
+                project.shown(&path)
+            );
         }
         workspace::lay_out(&folder, files)?;
         Ok(Self { folder, language })
@@ -149,17 +153,20 @@ impl Mine {
         // A file, because its size has a limit.
         let said = sandbox.said();
         build.stdout(Stdio::null()).stderr(fs::File::create(&said)?);
-        let status = build.status().context("cannot start timeout, of coreutils")?;
+        let status = build.status().context("cannot start timeout. Install the package coreutils")?;
         if !status.success() {
             let why = match status.code() {
-                Some(124 | 137) => "the compiler was not done in its time, and was ended\n",
+                Some(124 | 137) => "the compiler took too long and was stopped\n",
                 _ => "",
             };
             return Ok(Err(why.to_owned() + &beginning(&said)?));
         }
         if self.language == Language::Rust {
             // The next one is built in the same place.
-            ensure!(sandbox.target().join("debug/mine").symlink_metadata()?.is_file(), "cargo has made no program");
+            ensure!(
+                sandbox.target().join("debug/mine").symlink_metadata()?.is_file(),
+                "cargo built no program called mine; check the package name in Cargo.toml"
+            );
             fs::copy(sandbox.target().join("debug/mine"), self.folder.join("mine"))?;
         }
         Ok(Ok(self.command_of(Path::new(INSIDE).join("mine"))))
@@ -195,7 +202,7 @@ impl Mine {
         Ok(if output.status.success() { Ok((self.command(project), said)) } else { Err(said) })
     }
 
-    /// Builds it in Rust, and checks it where an editor does: that has not our environment, and has to find all compiled that needs it.
+    /// Builds it in Rust, and checks it where an editor does: that doesn't have our environment, so everything that needs it must be compiled.
     ///
     /// # Errors
     /// What was laid out does not build.
@@ -203,7 +210,7 @@ impl Mine {
         let mut cargo = workspace::editors_cargo();
         cargo.args(["check", "-q"]).current_dir(&self.folder).env_remove("MAKEFLAGS").env_remove("MAKELEVEL");
         let is_built = self.build(project, false)?.is_ok() && cargo.status().context("cannot start cargo")?.success();
-        ensure!(is_built, "what was laid out in {} does not build", self.folder.display());
+        ensure!(is_built, "the program laid out in {} doesn't build; the messages are above", self.folder.display());
         Ok(())
     }
 
@@ -227,7 +234,10 @@ impl Mine {
     /// Whether it can run there.
     pub fn runs_in(&self, place: Place) -> Result<()> {
         let is_possible = self.language != Language::Python || place == Place::Device;
-        ensure!(is_possible, "the lab's machines have no Python: a program in it is judged on the device");
+        ensure!(
+            is_possible,
+            "the lab's machines have no Python, so a program in Python is judged on the device. Leave on=lab out"
+        );
         Ok(())
     }
 

@@ -1,5 +1,5 @@
-//! `make next`: where a learner is in the course, and what comes. What was run lies below target/, and a mark of
-//! each break that came as told; what was solved lies below try/.
+//! `make next`: where a learner is in the course, and what comes. What was run is below target/, and a mark of
+//! each break that came as told; what was solved is below try/.
 
 use anyhow::Result;
 use course::attempt::{Attempt, State};

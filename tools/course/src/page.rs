@@ -37,7 +37,7 @@ pub const JUDGE: &str = "judge.md";
 /// How the link to the recorded run begins, which is no prose.
 const RUN: &str = "[What the run shows](";
 const FENCE: &str = "```";
-/// What stands in fences.
+/// What is in fences.
 const KINDS: [&str; 5] = ["", "diff", "rust", "toml", "text"];
 
 /// What a page of a lesson's changes is called. People say `03-late-receive`.
@@ -73,7 +73,7 @@ pub struct Page {
     pub parts: Vec<Part>,
 }
 
-/// What stands below a heading, or is folded away.
+/// What is below a heading, or is folded away.
 #[derive(Debug, Clone, Default)]
 pub struct Part {
     pub name: String,
@@ -91,7 +91,7 @@ impl Page {
     pub fn load(file: &Path) -> Result<Self> {
         let (mut page, beside) = (Self::parse(&read(file)?)?, file.with_extension(JUDGE));
         if beside.exists() {
-            ensure!(page.parts.len() == 1, "what is folded here, and what follows, belongs into {}", name(&beside));
+            ensure!(page.parts.len() == 1, "the folded part and everything after it belongs in {}", name(&beside));
             page.add(&read(&beside)?).with_context(|| beside.display().to_string())?;
         }
         Ok(page)
@@ -99,10 +99,10 @@ impl Page {
 
     pub fn parse(text: &str) -> Result<Self> {
         let (title, rest) = text.split_once('\n').unwrap_or((text, ""));
-        let title = title.strip_prefix("# ").context("the first line is the title: `# Forget to answer`")?;
-        let (command, rest) = rest.trim_start().split_once('\n').context("it ends behind its title")?;
+        let title = title.strip_prefix("# ").context("the first line must be the title, like `# Forget to answer`")?;
+        let (command, rest) = rest.trim_start().split_once('\n').context("it ends after its title")?;
         let command = command.strip_prefix('`').and_then(|command| command.strip_suffix('`'));
-        let command = command.context("below the title stands the command: `make break-01 CHANGE=no-answer`")?;
+        let command = command.context("the command must follow the title, like `make break-01 CHANGE=no-answer`")?;
         Ok(Self { title: title.to_owned(), command: command.to_owned(), parts: parts(rest)? })
     }
 
@@ -110,7 +110,10 @@ impl Page {
     fn add(&mut self, text: &str) -> Result<()> {
         let (title, rest) = text.split_once('\n').unwrap_or_default();
         let more = parts(rest)?.split_off(1);
-        ensure!(title.starts_with("# ") && !more.is_empty(), "it has a title, and parts below `## NAME`");
+        ensure!(
+            title.starts_with("# ") && !more.is_empty(),
+            "it must have a title, and parts with headings like `## NAME`"
+        );
         self.parts.extend(more);
         Ok(())
     }
@@ -159,7 +162,7 @@ fn parts(text: &str) -> Result<Vec<Part>> {
     let (mut parts, mut is_code) = (vec![Part::default()], false);
     for line in text.lines() {
         if let Some(kind) = line.strip_prefix(FENCE) {
-            ensure!(KINDS.contains(&kind), "a fence holds diff, rust, toml or text, and no `{kind}`");
+            ensure!(KINDS.contains(&kind), "a fence must hold diff, rust, toml or text, not `{kind}`");
             is_code = !is_code;
         }
         let folded = line.strip_prefix("<details><summary>").and_then(|line| line.strip_suffix("</summary>"));
@@ -169,7 +172,7 @@ fn parts(text: &str) -> Result<Vec<Part>> {
             _ => {}
         }
     }
-    ensure!(!is_code, "a fence is not closed");
+    ensure!(!is_code, "a fence isn't closed");
     Ok(parts)
 }
 
@@ -180,7 +183,7 @@ impl Part {
         name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end()
     }
 
-    /// What stands outside of fences; the link to the recorded run is left out.
+    /// What is outside of fences; the link to the recorded run is left out.
     pub fn prose(&self) -> String {
         let mut is_code = false;
         let mut is_prose = |line: &&String| {
@@ -198,7 +201,7 @@ impl Part {
         inside.take_while(|line| !line.starts_with(FENCE)).map(|line| format!("{line}\n")).collect()
     }
 
-    /// What stands behind a label: `The judge says: `.
+    /// What comes after a label: `The judge says: `.
     pub fn said(&self) -> String {
         let prose = self.prose().split_whitespace().collect::<Vec<_>>().join(" ");
         prose.split_once(": ").map_or(String::new(), |(_, said)| said.to_owned())
@@ -232,8 +235,8 @@ mod tests {
         for (from, to, said) in [
             ("# T", "T", "title"),
             ("`make x`", "make x", "command"),
-            ("```\n", "", "not closed"),
-            ("diff", "dif", "no `dif`"),
+            ("```\n", "", "isn't closed"),
+            ("diff", "dif", "not `dif`"),
         ] {
             let error = Page::parse(&text.replace(from, to)).unwrap_err().to_string();
             assert!(error.contains(said), "{error}");
@@ -271,9 +274,9 @@ mod tests {
         assert_eq!(read.parts.iter().map(|part| &*part.name).collect::<Vec<_>>(), ["", "Hints", "Right 1"]);
         assert_eq!((read.parts[0].prose(), read.parts[1].prose()), ("Write it.".into(), "1. Look.".into()));
         write(&beside, "## Hints\n").unwrap();
-        assert!(format!("{:#}", Page::load(&file).unwrap_err()).contains("1-x.judge.md: it has a title"));
+        assert!(format!("{:#}", Page::load(&file).unwrap_err()).contains("1-x.judge.md: it must have a title"));
         write(&file, format!("{page}\n## Hints\n\n1. Look.\n")).unwrap();
-        assert!(format!("{:#}", Page::load(&file).unwrap_err()).contains("belongs into 1-x.judge.md"));
+        assert!(format!("{:#}", Page::load(&file).unwrap_err()).contains("belongs in 1-x.judge.md"));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -16,16 +16,18 @@ impl Project {
     /// The repository that this program is called in.
     pub fn find() -> Result<Self> {
         let program = std::env::current_exe().context("cannot find this program's own path")?;
-        // target/debug/course; a test's program lies in a folder below that.
+        // target/debug/course; a test's program is in a folder below that.
         let debug = program.ancestors().skip(1).find(|folder| !folder.ends_with("deps"));
-        let target = debug.and_then(Path::parent).context("this program lies in no folder of cargo's")?;
+        let target = debug
+            .and_then(Path::parent)
+            .context("this program isn't in cargo's target folder. Run it with make, or with cargo run -p course")?;
         Ok(Self { root: files::root()?, target: target.to_owned() })
     }
 
     /// The folder of a lesson, by its number: `03`.
     pub fn lesson(&self, number: &str) -> Result<PathBuf> {
         let lessons = self.lessons()?;
-        ensure!(number.len() == 2, "`{number}` is not the number of a lesson; an example is 04");
+        ensure!(number.len() == 2, "`{number}` isn't the number of a lesson. Write two digits, like 04");
         let found = lessons.into_iter().find(|folder| name(folder).starts_with(number));
         found.with_context(|| format!("there is no lesson {number}"))
     }

@@ -1,4 +1,4 @@
-//! What has to be tried to prove a change: that it comes out as told, that an exercise can be solved, and that its judge is no
+//! What must be tried to prove a change: that it comes out as told, that an exercise can be solved, and that its judge is no
 //! yes-man.
 
 use crate::change::{Break, Change};
@@ -51,7 +51,7 @@ impl Proof {
         !self.change.edits.is_empty() && edited::file(&self.change.edits).is_none()
     }
 
-    /// Whether it came out as it must: what is wrong has to build, or it would fail for another reason.
+    /// Whether it came out as it must: what is wrong must build, or it would fail for another reason.
     pub fn is_met_by(&self, outcome: &Outcome) -> Result<bool> {
         if self.is_right {
             return Ok(outcome.is_as_told(&self.change));

@@ -44,7 +44,9 @@ fn chosen(project: &Project, all: Changes, steps: &mut Vec<Step>, names: &[Strin
     let known: Vec<String> = of_all.flat_map(full).collect();
     let is_trial = |name: &str| known.iter().any(|known| is_part(name, known));
     for name in names.iter().filter(|name| !known.contains(name) && !is_trial(name)) {
-        project.lesson(name).with_context(|| format!("there is no change {name}"))?;
+        project
+            .lesson(name)
+            .with_context(|| format!("there is no change {name}; `make break-NN` lists those of lesson NN"))?;
         writeln!(stdout(), "lesson {name} has no changes")?;
     }
     let is_in = |known: &String| names.iter().any(|name| name == known || is_part(name, known));
@@ -113,7 +115,7 @@ pub fn prove(project: &Project, names: &[String], only: Option<Place>, keep: boo
         for results in vec![results; AT_ONCE] {
             scope.spawn(move || guide.work(&results));
         }
-        // If this cannot be printed, nobody hears of the others, either: they end.
+        // If we can't print this, nobody would see the other results either, so the threads end.
         for (is_as_told, told) in done {
             tried += 1;
             write!(stdout(), "{tried:3}  {told}")?;
@@ -122,17 +124,22 @@ pub fn prove(project: &Project, names: &[String], only: Option<Place>, keep: boo
         anyhow::Ok(())
     })?;
     if !differ.is_empty() {
-        writeln!(stdout(), "\nWhat came out otherwise:\n{}", differ.concat())?;
+        writeln!(stdout(), "\nThese came out differently:\n{}", differ.concat())?;
     }
-    writeln!(stdout(), "{} of {tried} came out as told, in {} s", tried - differ.len(), begun.elapsed().as_secs())?;
+    writeln!(
+        stdout(),
+        "{} of {tried} came out as their pages say, in {} s",
+        tried - differ.len(),
+        begun.elapsed().as_secs()
+    )?;
     Ok(differ.is_empty())
 }
 
-/// Tries something. Whether it came out as told, and a line about that; below it why.
+/// Tries something. Returns whether it came out as its page says, and a line about that with the reason below it.
 fn told(name: &Name, place: &str, attempt: impl FnOnce() -> Result<(bool, String)>) -> (bool, String) {
     let begun = Instant::now();
     let (is_as_told, why) = attempt().unwrap_or_else(|error| (false, format!("  {error:#}\n")));
-    let (verdict, took) = (if is_as_told { "as told" } else { "OTHERWISE" }, begun.elapsed().as_secs_f32());
+    let (verdict, took) = (if is_as_told { "as it says" } else { "DIFFERENT" }, begun.elapsed().as_secs_f32());
     (is_as_told, format!("{name:32} {place:8} {verdict:10} {took:4.1} s\n{why}"))
 }
 
@@ -166,7 +173,7 @@ impl Guide<'_> {
                 self.keep(&change.name, &show::part(&run, &findings, Style::FILE)?, &run)?;
                 String::new()
             }
-            // What it must say stands in one of these lines.
+            // One of these lines contains what it must say.
             _ if is_as_told => complaint
                 .lines()
                 .find(|line| !is_right && line.contains(says))
@@ -176,9 +183,9 @@ impl Guide<'_> {
                 let missing = match (is_right, says.as_str()) {
                     (true, _) => String::new(),
                     (_, "") => {
-                        "  a row of tools/device/differences.toml says that it comes otherwise here\n".to_owned()
+                        "  a row of tools/device/differences.toml says that it comes out differently here\n".to_owned()
                     }
-                    (_, says) => format!("  it has to say: {says}\n"),
+                    (_, says) => format!("  it should say: {says}\n"),
                 };
                 format!("{}{missing}{complaint}  {}\n", show::findings(&findings, Style::of_output()), file.display())
             }

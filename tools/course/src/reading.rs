@@ -1,6 +1,6 @@
 //! Reading tasks: a capture is given, and the reader answers questions about it in a small file, `answers.toml`.
 //!
-//! In the page of the exercise (see [`crate::page`]) stands, folded away, a part "The questions, …" with this:
+//! The page of the exercise (see [`crate::page`]) has a folded part "The questions, …" with this:
 //!
 //! ```toml
 //! read = "captures/changes/03-late-receive.pcapng"        # the reader gets a copy that does not tell this name
@@ -84,9 +84,12 @@ pub struct Question {
 impl Question {
     fn check(&self) -> Result<()> {
         let name = &self.name;
-        ensure!(self.frame.is_some() == self.answer.is_empty(), "the question `{name}` has a frame, or an answer");
+        ensure!(
+            self.frame.is_some() == self.answer.is_empty(),
+            "the question `{name}` must have either a frame or an answer"
+        );
         let is_choice = self.choices.is_empty() || self.letters().any(|letter| letter == self.answer);
-        ensure!(is_choice, "the answer of the question `{name}` is none of its choices a, b, c …");
+        ensure!(is_choice, "the answer to the question `{name}` must be one of its choices a, b, c …");
         Ok(())
     }
 
@@ -99,7 +102,7 @@ impl Question {
         let Some(expected) = &self.frame else { return Ok(vec![self.answer.clone()]) };
         let findings = judge(capture, std::slice::from_ref(expected))?;
         let numbers: Vec<String> = findings.iter().flat_map(|finding| &finding.found).map(u64::to_string).collect();
-        ensure!(!numbers.is_empty(), "the capture has nothing that the question `{}` asks for", self.name);
+        ensure!(!numbers.is_empty(), "the capture contains nothing that the question `{}` asks for", self.name);
         Ok(numbers)
     }
 }
@@ -150,7 +153,7 @@ impl Reading {
 
     /// The file for the answers, with the questions in it, and those that are known.
     pub fn sheet(&self, answers: &[String]) -> String {
-        let mut text = format!("# {}\n# The capture: {RUN}, beside this file\n", self.title);
+        let mut text = format!("# {}\n# The capture: {RUN}, next to this file\n", self.title);
         for (at, question) in self.questions.iter().enumerate() {
             text += "\n";
             text.extend(question.ask.trim().lines().map(|line| format!("# {line}\n")));
@@ -165,7 +168,7 @@ impl Reading {
     /// Which questions are answered wrongly by a file's text.
     pub fn wrong(&self, capture: &[u8], text: &str) -> Result<Vec<&Question>> {
         let answers: BTreeMap<String, Value> = basic_toml::from_str(text)
-            .context("each answer is a line as: frame = \"31\", with quotation marks around it")?;
+            .context("an answer must be a line like frame = \"31\", with the quotation marks")?;
         let mut wrong = Vec::new();
         for question in &self.questions {
             let given = answers.get(&question.name).map(|answer| match answer {
@@ -189,7 +192,7 @@ impl Reading {
         let right = self.questions.iter().map(|question| Ok(question.right(&capture)?.remove(0)));
         let right: Vec<String> = right.collect::<Result<_>>()?;
         let refused = |answers: &[String]| self.wrong(&capture, &self.sheet(answers));
-        ensure!(refused(&right)?.is_empty(), "the right answers are not taken");
+        ensure!(refused(&right)?.is_empty(), "the judge refuses the right answers");
         for wrong in ["", "0"] {
             let refused = refused(&vec![wrong.to_owned(); right.len()])?.len();
             ensure!(refused == right.len(), "`{wrong}` as each answer: {refused} of {} are refused", right.len());

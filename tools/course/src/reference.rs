@@ -13,7 +13,7 @@ use std::process::Command;
 const CONNECTIONS: [&str; 2] = ["in_c/rdma.c", "in_python/rdma.py"];
 const DATAGRAMS: [&str; 2] = ["in_c/datagrams.c", "in_python/datagrams.py"];
 const LESSON_OF_DATAGRAMS: &str = "11";
-/// What they call in Python, and a learner's program does, too.
+/// What they call in Python, as a learner's program also does.
 const MORE: &str = "in_python/more.py";
 
 /// Functions that do what a step asks for.
@@ -27,9 +27,9 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// The functions in a language, as they stand in their files.
+    /// The functions in a language, as they are in their files.
     pub fn functions(&self, lesson: &Path, language: Language) -> Result<Vec<String>> {
-        let lessons = lesson.parent().context("a lesson lies in the folder of the lessons")?;
+        let lessons = lesson.parent().context("a lesson must be in the folder lessons/")?;
         let [in_c, in_python] = files(lesson);
         match language {
             Language::C => self.c.iter().map(|name| function(&lessons.join(in_c), &[""], name)).collect(),
@@ -68,7 +68,7 @@ pub(crate) fn programs(lesson: &Path) -> [(&'static str, String); 2] {
     [("c", format!("'{lessons}/{c}'")), ("python", format!("python3 -u '{lessons}/{in_python}'"))]
 }
 
-/// The change as a reference is run: that of several lessons has to be told which.
+/// The change as a reference is run: that of several lessons must be told which.
 pub(crate) fn told_lesson(change: &Change) -> Change {
     if files(&change.name.lesson) == DATAGRAMS {
         return change.clone();

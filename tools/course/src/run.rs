@@ -101,9 +101,9 @@ impl Outcome {
 pub fn run(project: &Project, change: &Change, copy: &Copy, place: Place, color: bool) -> Result<Outcome> {
     let name = &change.name;
     let is_possible = place == Place::Lab || !change.needs_kernel();
-    ensure!(is_possible, "{name} needs a kernel, so it runs in the lab and not on the device: on=lab");
+    ensure!(is_possible, "{name} needs a kernel, so it runs only in the lab. Add on=lab");
     let is_told = place == Place::Device || !change.options.device;
-    ensure!(is_told, "only the device shows what {name} is judged by: run it without on=lab");
+    ensure!(is_told, "only the device shows what we need to judge {name}. Run it without on=lab");
     if let Err(said) = copy.build(project, color)? {
         return Ok(Outcome::Refused(said));
     }
@@ -157,7 +157,7 @@ fn run_once(project: &Project, change: &Change, program: &str, place: Place) -> 
     Ok(Outcome::Ran { file, findings: judge(&run, &expected)?, run, again: drawn.fill(&again) })
 }
 
-/// What can be seen in a place. What stands behind a line that is left out stands behind none.
+/// What can be seen in a place. What comes after a line that is left out comes after none.
 fn seen_in(place: Place, expected: &[Expected]) -> Vec<Expected> {
     let is_seen = |expected: &Expected| place == Place::Device || !expected.what.is_of_device();
     let mut was_seen = true;
@@ -180,7 +180,7 @@ fn execute(
     expected: &[Expected],
 ) -> Result<PathBuf> {
     let runner = project.target.join("debug").join(place.name());
-    ensure!(runner.exists(), "{} does not exist; build it with `cargo build -p {}`", runner.display(), place.name());
+    ensure!(runner.exists(), "there is no {}. Build it with `cargo build -p {}`", runner.display(), place.name());
     let (name, options) = (change.name.to_string(), &change.options);
     let mut command = Command::new(runner);
     let deadline = options.deadline.unwrap_or(place.deadline()).to_string();
@@ -221,16 +221,16 @@ fn execute(
     if output.status.code().is_none() && !is_over {
         // Nothing was said before this.
         bail!(
-            "the {} was ended from outside ({}), and the run with it. Does your program end other processes, its parent for example?",
+            "something killed the {} ({}), and the run with it. Does your program kill other processes, its parent for example?",
             place.name(),
             output.status
         );
     }
-    ensure!(is_over, "the {} could not run it ({}); why, it has said before this", place.name(), output.status);
+    ensure!(is_over, "the {} could not run it ({}); its own message is above", place.name(), output.status);
     // A run of the same name that goes on keeps its folder.
     let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
     let file = report["file"].as_str().map(PathBuf::from);
-    file.with_context(|| format!("the {}'s report is not what it should be", place.name()))
+    file.with_context(|| format!("cannot read the {}'s report", place.name()))
 }
 
 /// The command of each node: the two sides of the lesson, unless the change says otherwise. On the device a lesson that listens

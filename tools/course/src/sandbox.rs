@@ -76,7 +76,8 @@ impl Sandbox {
         write(sandbox.path("filter"), forbidden::filter())?;
         let unpacked = env::var_os("RDMA_TOOLS").map(PathBuf::from);
         let rust = sysroot();
-        let bwrap = bubblewrap().context("there is no bwrap: `make setup` brings it, or install bubblewrap")?;
+        let bwrap = bubblewrap()
+            .context("there is no program bwrap. Run `make setup`, which gets it, or install bubblewrap")?;
         for (name, limits) in [("run", RUN), ("build", BUILD)] {
             let is_build = name == "build";
             let mut words = vec![bwrap.display().to_string(), "--clearenv".to_owned()];
@@ -160,7 +161,7 @@ impl Sandbox {
         format!("{} {} {command}", quote(&self.path("run")), quote(folder))
     }
 
-    /// A compiler that builds in such a folder, for so many seconds.
+    /// A compiler that builds in such a folder, for this many seconds.
     pub fn compiler(&self, folder: &Path, seconds: u32, program: &str) -> Command {
         let mut command = Command::new("timeout");
         command.args(["--kill-after=5", &seconds.to_string()]).arg(self.path("build")).arg(folder).arg(program);
@@ -174,13 +175,13 @@ impl Sandbox {
         let output = command.output().context("cannot start sh")?;
         let said = String::from_utf8_lossy(&output.stderr);
         let hint = match is_root() {
-            true => "root needs CAP_SYS_ADMIN for it (capabilities(7)), which containers seldom have: grade outside of one",
+            true => "as root it needs CAP_SYS_ADMIN (capabilities(7)), which containers rarely have, so grade outside a container",
             false => {
                 "it needs user namespaces (user_namespaces(7)): `sysctl kernel.unprivileged_userns_clone user.max_user_namespaces \
                  kernel.apparmor_restrict_unprivileged_userns` says whether they are forbidden; allow them, or grade as root"
             }
         };
-        ensure!(output.status.success(), "bubblewrap cannot shut a program in here: {}; {hint}", said.trim());
+        ensure!(output.status.success(), "bubblewrap can't make a sandbox on this machine: {}; {hint}", said.trim());
         Ok(())
     }
 }
@@ -189,7 +190,10 @@ impl Sandbox {
 fn keep_descriptors() -> Result<()> {
     // SAFETY: no memory is passed, and a descriptor that closes at exec stays as it is for us.
     let kept = unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
-    ensure!(kept == 0, "cannot keep open files from programs, for close_range(2) fails: grading needs Linux 5.11");
+    ensure!(
+        kept == 0,
+        "cannot hide open files from programs, because close_range(2) fails. Grading needs Linux 5.11 or later"
+    );
     Ok(())
 }
 
@@ -205,7 +209,7 @@ fn privileges() -> Vec<String> {
 /// The words that lay out the system's part of the root folder.
 fn system(project: &Project) -> Vec<String> {
     let mut words = bound(Path::new("/usr"), "/usr");
-    // bubblewrap lets nobody but itself into a folder that it makes only because something lies in it.
+    // bubblewrap lets nobody but itself into a folder that it makes only because something is in it.
     for folder in ["/etc", TOOLS, CARGO, COURSE, &format!("{COURSE}/common"), "/sys"] {
         words.extend(["--perms", "0755", "--dir", folder].map(str::to_owned));
     }

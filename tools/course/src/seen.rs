@@ -6,7 +6,7 @@ use run::file::{Event, Line};
 use run::row::{clients, Row, Rows};
 use run::rules;
 
-/// What stands between the things that are said of a packet.
+/// What is between the things that are said of a packet.
 pub(crate) const BETWEEN: &str = "  ";
 /// How a word begins that is about the bytes of a packet.
 const CARRIES: &str = "carries ";
@@ -21,7 +21,7 @@ pub(crate) enum Seen {
 
 /// Looks at all that happened in a run, in order. Frames that are no RoCE packets are left out.
 pub(crate) fn each(run: &[u8], mut look: impl FnMut(Seen)) -> Result<()> {
-    let begin = || Reader::new(run).context("this is no run file");
+    let begin = || Reader::new(run).context("this isn't a run file");
     let (mut rows, mut reader) = (Rows::new(clients(&mut begin()?)), begin()?);
     while let Some(event) = reader.event().context("the run file is damaged")? {
         match event {
@@ -56,7 +56,7 @@ pub(crate) fn flushed(line: &Line) -> Option<&str> {
     line.field("receives").filter(|_| line.fact() == Some("flushed"))
 }
 
-/// Whether a packet has this name, and all that stands behind it is said about it.
+/// Whether a packet has this name, and all that comes after it is said about it.
 pub(crate) fn fits(row: &Row, bytes: &[u8], packet: &str) -> bool {
     let said = row.words().chain(row.lab()).collect::<Vec<_>>().join(BETWEEN);
     let mut wanted = packet.split(BETWEEN);

@@ -16,11 +16,11 @@ use std::ops::RangeInclusive;
 use std::process::Command;
 use wire::show::ladder;
 
-/// So many events before and after one that matters are shown, too.
+/// We also show this many events before and after one that matters.
 const AROUND: u64 = 1;
 /// So many lines of packets tell a person something.
 const MOST_PACKETS: usize = 60;
-/// So much of what stands out in a run is told.
+/// We show at most this much of what stands out in a run.
 const MOST_TROUBLE: usize = 4;
 
 /// The change in the source as diff(1) shows it, without comments around it: many a one answers what the change asks.
@@ -31,7 +31,7 @@ pub fn edit(change: &Change, copy: &Copy, color: bool) -> Result<String> {
         let mut diff = Command::new("diff");
         diff.args(["-U2", if color { "--color=always" } else { "--color=never" }]);
         diff.args(["--label", &label, "--label", "changed"]).arg(lesson.join(file)).arg(copy.folder.join(file));
-        let output = diff.output().context("cannot start diff, of the package diffutils")?;
+        let output = diff.output().context("cannot start diff. Install the package diffutils")?;
         let shown = String::from_utf8_lossy(&output.stdout);
         text.extend(
             shown.split_inclusive('\n').filter(|line| !(line.starts_with(' ') && line.trim().starts_with("//"))),
@@ -76,7 +76,7 @@ pub fn part(run: &[u8], findings: &[Finding], style: Style) -> Result<String> {
 /// The packets of a run, unless they are too many; each is told whole, however narrow the screen is.
 pub fn packets(run: &[u8], style: Style) -> Result<String> {
     let mut text = Vec::new();
-    let open = || Reader::new(run).context("this is no run file");
+    let open = || Reader::new(run).context("this isn't a run file");
     let whole = Style { width: usize::MAX, ..style };
     ladder::write(&mut open()?, row::clients(&mut open()?), whole, &mut text).context("the run file is damaged")?;
     let text = String::from_utf8_lossy(&text);

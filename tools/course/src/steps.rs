@@ -33,7 +33,7 @@ pub fn begin(project: &Project, language: Language) -> Result<bool> {
     }
     match current(project, &mine)? {
         Some(step) => tell(&mine, &step)?,
-        None => bail!("there are no steps"),
+        None => bail!("the lessons have no steps: this clone lacks lessons/*/steps"),
     }
     Ok(true)
 }
@@ -84,7 +84,10 @@ pub fn solution(project: &Project, named: Option<&str>, yes: bool) -> Result<boo
     let mine = find(project)?;
     let Some(step) = wished(project, &mine, named)? else { return finished(project) };
     if !yes {
-        ensure!(io::stdin().is_terminal(), "ask for a solution at a terminal, or with ARGS=--yes");
+        ensure!(
+            io::stdin().is_terminal(),
+            "this asks whether you're sure, so it needs a terminal. Without one, add ARGS=--yes"
+        );
         if !crate::typed("Show how it's done? You'll remember better what you find yourself. [y/N] ")?
             .eq_ignore_ascii_case("y")
         {
@@ -116,7 +119,7 @@ fn wished(project: &Project, mine: &Mine, named: Option<&str>) -> Result<Option<
 fn by_name(project: &Project, named: &str) -> Result<Step> {
     let is_it = |step: &Step| step.name.to_string().split('-').take(2).eq(named.split('-').take(2));
     let found = Step::all(project)?.into_iter().find(is_it);
-    found.with_context(|| format!("there is no step {named}; an example is 01-2"))
+    found.with_context(|| format!("there is no step {named}. Steps are named like 01-2, by lesson and number"))
 }
 
 fn finished(project: &Project) -> Result<bool> {
@@ -124,7 +127,7 @@ fn finished(project: &Project) -> Result<bool> {
     crate::next::next(project)
 }
 
-/// What stands above a step: `Lesson 01, step 2: Knock`.
+/// What is above a step: `Lesson 01, step 2: Knock`.
 fn heading(step: &Step, style: Style) -> String {
     bold(&format!("Lesson {}, step {}: {}", step.name.number(), step.number(), step.title), style.color)
 }

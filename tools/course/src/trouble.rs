@@ -8,7 +8,7 @@ use run::row::Row;
 use run::said::Said;
 use std::collections::BTreeMap;
 
-/// What Rust's own line about a panic says, and how the line begins that stands behind the program's words about it.
+/// What Rust's own line about a panic says, and how the line begins that follows the program's words about it.
 const PANICKED: &str = "panicked at";
 const AFTER_PANIC: [&str; 2] = ["note: run with", "stack backtrace:"];
 /// How Python's lines about an exception begin: the first, each call, and that which says what it is.
@@ -34,11 +34,11 @@ const HANGS: [(&str, &str, &str); 2] =
 /// What a node's program has begun to say, and has not ended.
 #[derive(Default)]
 struct Saying {
-    /// Where its panic stands in what is found.
+    /// Where its panic is in what is found.
     panic: Option<usize>,
     /// It has panicked: what follows is the way there, if somebody has asked for it.
     is_dead: bool,
-    /// Where its crash stands in what is found, until its place is told.
+    /// Where its crash is in what is found, until its place is told.
     fatal: Option<usize>,
     /// Where its exception came from, as far as that is told.
     traceback: Option<String>,

@@ -12,7 +12,7 @@ use anyhow::Result;
 use run::files;
 use run::lanes::Style;
 
-/// What stands before a hint.
+/// What comes before a hint.
 const HINT: &str = "Hint:";
 
 #[derive(Debug)]

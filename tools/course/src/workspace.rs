@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The crate that lessons call, in the repository's folder and in that of a workspace. Cargo takes a crate for the one that
-/// it has built if version, files and times are the same, and it lies in the same place, seen from the workspace's root.
+/// it has built if version, files and times are the same, and it is in the same place, seen from the workspace's root.
 const LIBRARY: &str = "common";
 /// What is copied of it.
 const PARTS: [&str; 3] = ["Cargo.toml", "src", "bindgen"];
@@ -64,7 +64,7 @@ fn manifest_of_all(root: &Path, members: &[String], mark: &str) -> Result<String
     Ok(text)
 }
 
-/// A manifest in which one key, which stands there once, has another value.
+/// A manifest in which one key, which is there once, has another value.
 fn with(manifest: &str, key: &str, value: &str) -> Result<String> {
     let (is_it, new) = (|line: &str| line.starts_with(&format!("{key} = ")), format!("{key} = {value}"));
     ensure!(manifest.lines().filter(|line| is_it(line)).count() == 1, "a manifest must have one line with `{key}`");
@@ -176,7 +176,7 @@ fn mirror(library: &Path, copy: &Path) -> Result<Vec<PathBuf>> {
         write(&to, &text)?;
         match is_there {
             true => changed.push(to),
-            // A file that is newer than what was built from it is built anew.
+            // A file that is newer than what was built from it is built again.
             false => File::options().write(true).open(&to)?.set_modified(from.metadata()?.modified()?)?,
         }
     }

@@ -174,7 +174,7 @@ structs! {
     ResizeCqResp 8 { cqe: u32, reserved: u32, }
     ReqNotifyCq 8 { cq_handle: u32, solicited_only: u32, }
     DestroyCqResp 8 { comp_events_reported: u32, async_events_reported: u32, }
-    /// `ib_uverbs_wc`: a completion, as it lies in a completion queue.
+    /// `ib_uverbs_wc`: a completion, as it is in a completion queue.
     Wc 48 {
         wr_id: u64,
         status: u32,
@@ -330,7 +330,7 @@ structs! {
 
     /// Where the provider maps a queue from: `mminfo`.
     MmInfo 16 { offset: u64, size: u32, pad: u32, }
-    /// `rxe_send_wqe`: what lies in a send queue, before its pieces of memory or inline bytes.
+    /// `rxe_send_wqe`: what is in a send queue, before its pieces of memory or inline bytes.
     SendWqe 208 {
         wr_id: u64,
         reserved: u32,
@@ -348,7 +348,7 @@ structs! {
     Atomic 32 { remote_addr: u64, compare_add: u64, swap: u64, rkey: u32, reserved: u32, }
     Ud 16 { remote_qpn: u32, remote_qkey: u32, pkey_index: u16, reserved: u16, ah_num: u32, }
     BindMw 32 { addr: u64, length: u64, mr_lkey: u32, mw_rkey: u32, rkey: u32, access: u32, }
-    /// `rxe_recv_wqe`: what lies in a receive queue, before its pieces of memory.
+    /// `rxe_recv_wqe`: what is in a receive queue, before its pieces of memory.
     RecvWqe 40 { wr_id: u64, reserved: u32, padding: u32, dma: Dma, }
     /// `rxe_dma_info`.
     Dma 24 { length: u32, resid: u32, cur_sge: u32, num_sge: u32, sge_offset: u32, reserved: u32, }

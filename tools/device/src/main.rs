@@ -2,7 +2,8 @@
 //! them. `device run -- COMMAND`: a command on such a node.
 //!
 //! Exit status: 0 all programs ended with 0 (a shell: it was left), 1 one did not, 2 wrong usage, 3 the programs could not be
-//! run, or not be recorded to their end, 128 and its number for a signal that has ended the run. Of a command that runs alone: the command's own, or 128 and the signal that has ended it.
+//! run, or not be recorded to their end, 128 plus the number of a signal that has ended the run. A command that runs alone passes on its own
+//! status, or 128 plus the signal that has ended it.
 
 #![forbid(unsafe_code)]
 
@@ -48,7 +49,7 @@ enum Command {
         /// The client's command; $SERVER is the server's address. It starts once the server listens
         #[arg(long)]
         client: Option<String>,
-        /// One more program: --node 'worker-1=rping -c -a $SERVER -C 3'
+        /// One more program, for example --node 'worker-1=rping -c -a $SERVER -C 3'
         #[arg(long = "node", value_name = "NAME=COMMAND")]
         nodes: Vec<Node>,
         #[command(flatten)]
@@ -85,7 +86,7 @@ fn failed(error: &anyhow::Error, status: u8) -> ExitCode {
 }
 
 impl Command {
-    /// What is to be run; None if it is done. An error is one of the command line.
+    /// What to run; None if it's already done. An error is a mistake in the command line.
     fn into_run(self) -> Result<Option<Run>> {
         let mut story = None;
         let (name, nodes, options, guest) = match self {
@@ -100,7 +101,7 @@ impl Command {
             }
             Command::Run { lesson: None, alone, options } => {
                 let line = shlex::try_join(alone.iter().map(String::as_str))?;
-                ensure!(!line.is_empty(), "neither a lesson nor a command; an example is device run -- ibv_devinfo");
+                ensure!(!line.is_empty(), "there is nothing to run. Name a lesson, or a command after --, for example device run -- ibv_devinfo");
                 ("alone".to_owned(), vec![Node::new(NODE, &*line)], options, Guest::Only)
             }
             Command::Exec { server, client, nodes, options } => {
@@ -113,7 +114,7 @@ impl Command {
             }
         };
         if let Some(idle) = nodes.iter().find(|node| node.command.is_none()) {
-            bail!("{} has no command; an example is worker-1=rping -c -a $SERVER", idle.name);
+            bail!("the node {} has no command. Add one, for example worker-1=rping -c -a $SERVER", idle.name);
         }
         let run = Run::new(name, nodes, options, guest)?;
         Ok(Some(run.told_as(story)))

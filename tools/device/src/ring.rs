@@ -5,7 +5,7 @@
 //! the same, it is empty. Of a send or receive queue the program is the producer and the device the consumer, of a completion
 //! queue the other way round. So posting and polling take no system call; posting to a send queue has a doorbell besides.
 //!
-//! Nothing that stands there is trusted: the size is our own, indices are masked, and entries are copied before they are read.
+//! Nothing that is there is trusted: the size is our own, indices are masked, and entries are copied before they are read.
 
 use crate::abi::MmInfo;
 use bytemuck::{AnyBitPattern, Zeroable};
@@ -41,10 +41,10 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// A ring for so many entries of so many bytes, in the pages of an open device from `offset` on.
+    /// A ring for this many entries of this many bytes, in the pages of an open device from `offset` on.
     ///
     /// # Errors
-    /// `ENOMEM`: so many pages there are not. Who touched what lies behind them would be ended by SIGBUS.
+    /// `ENOMEM`: there aren't that many pages. A program that touched what comes after them would get SIGBUS.
     pub fn new(pages: BorrowedFd, offset: u64, entries: u32, size: usize) -> Result<Ring> {
         // One slot stays empty: a full ring is not to look like an empty one.
         let slots = (entries + 1).next_power_of_two();
@@ -85,7 +85,7 @@ impl Ring {
     }
 
     fn number(&self, at: usize) -> &AtomicU32 {
-        // SAFETY: it lies in the mapping, aligned, which lives as long as the ring; the program sees it as an atomic, too.
+        // SAFETY: it is in the mapping, aligned, which lives as long as the ring; the program also sees it as an atomic.
         unsafe { &*self.base.as_ptr().add(at).cast::<AtomicU32>() }
     }
 
@@ -151,7 +151,7 @@ impl Ring {
     pub fn bytes(&self, index: u32, at: usize, length: usize) -> Vec<u8> {
         let mut bytes = vec![0; length];
         let inside = length.min(self.slot.saturating_sub(at));
-        // SAFETY: so many bytes lie in the slot, and the slot in the mapping.
+        // SAFETY: the slot has that many bytes, and is in the mapping.
         unsafe { self.slot(index).add(at.min(self.slot)).copy_to_nonoverlapping(bytes.as_mut_ptr(), inside) };
         bytes
     }
@@ -163,14 +163,14 @@ impl Ring {
         if next == self.consumer() || entry.len() > self.slot {
             return false;
         }
-        // SAFETY: the entry fits into the slot, and the slot lies in the mapping.
+        // SAFETY: the entry fits into the slot, and the slot is in the mapping.
         unsafe { self.slot(index).copy_from_nonoverlapping(entry.as_ptr(), entry.len()) };
         self.number(PRODUCER).store(next, Ordering::Release);
         true
     }
 
     fn slot(&self, index: u32) -> *mut u8 {
-        // SAFETY: masked, so it lies in the mapping.
+        // SAFETY: masked, so it is in the mapping.
         unsafe { self.base.as_ptr().add(SLOTS + (index & self.mask) as usize * self.slot) }
     }
 }

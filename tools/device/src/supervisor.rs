@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// So many packets, and so many calls, are taken before the others have their turn.
+/// We take this many packets and this many calls before the others have their turn.
 const BATCH: usize = 64;
 /// How often we look whether a program that waits for an event has a signal to attend to.
 const GLANCE: Duration = Duration::from_millis(20);

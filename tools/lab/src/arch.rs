@@ -46,7 +46,7 @@ const TABLE: [Arch; 2] = [
     },
     Arch {
         machine: "virt",
-        // `max` boots seven times as slowly: pointer authentication is dear when it is emulated, and others of its features are, too.
+        // `max` boots seven times as slowly: pointer authentication is expensive to emulate, and so are others of its features.
         processor: "cortex-a72",
         console: "ttyAMA0",
         // The `virt` board has one serial port of its own; the others are PCI cards.
@@ -65,7 +65,7 @@ pub fn check() -> Result<()> {
     let is_known = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
     ensure!(
         is_known,
-        "the lab knows x86_64 and aarch64 machines, not {ARCH}; run the lessons on two real machines instead"
+        "the lab emulates x86_64 and aarch64 machines, not {ARCH}. Run the lessons on two real machines instead"
     );
     Ok(())
 }

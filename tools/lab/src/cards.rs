@@ -12,7 +12,7 @@ use std::os::unix::net::UnixStream;
 
 /// A frame longer than this is not one: the stream has lost its beat.
 const MAX_FRAME: usize = 65_536 + 14;
-/// Bytes that may wait for a machine that does not read. A real switch drops frames, too, when its buffer is full.
+/// Bytes that may wait for a machine that does not read. A real switch also drops frames when its buffer is full.
 const MAX_WAITING: usize = 4 << 20;
 /// So much is read from one card at a time.
 const MAX_READ: usize = 1 << 20;
@@ -54,7 +54,7 @@ impl Cards {
         port.incoming.drain(..std::mem::take(&mut port.taken));
         let mut bytes = [0; 65_536];
         while port.incoming.len() < MAX_READ {
-            // An end or an error means that the machine is gone; its console tells, too.
+            // An end or an error means that the machine is gone, which its console also shows.
             let Ok(count @ 1..) = port.card.read(&mut bytes) else { return };
             port.incoming.extend_from_slice(&bytes[..count]);
         }
@@ -66,7 +66,7 @@ impl Cards {
         let incoming = &port.incoming[port.taken..];
         let Some(header) = incoming.get(..4) else { return Ok(None) };
         let length = u32::from_be_bytes([header[0], header[1], header[2], header[3]]) as usize;
-        anyhow::ensure!(length <= MAX_FRAME, "a network card sent a frame of {length} bytes, which is none");
+        anyhow::ensure!(length <= MAX_FRAME, "a network card sent {length} bytes, which is too long for a frame");
         if incoming.len() < 4 + length {
             return Ok(None);
         }

@@ -1,11 +1,11 @@
-//! What is done on purpose to a node while the programs run, and what sets it off.
+//! Faults: what we do to a node on purpose while the programs run, and what sets it off.
 
 use anyhow::{bail, ensure, Context, Result};
 
 /// What `--help` says.
 pub const HELP: &str = "\
 Do something to a node at a moment: kill NODE, power-off NODE or on NODE COMMAND, then \"when\" and WORDS.
-It is done once, as soon as a log line of any node has WORDS in it, or a packet that passes, in the words
+It happens once, as soon as a log line of any node contains WORDS, or a passing packet does, described like
 \"client sends RC Send Only\". Examples:
   kill server when SLOW  rdma_accept
   power-off client when server sends ConnectReply
@@ -19,7 +19,7 @@ pub enum Fault {
     Kill,
     /// The machine loses its power.
     PowerOff,
-    /// A command is started beside the program.
+    /// A command is started next to the program.
     Command(String),
 }
 
@@ -39,23 +39,22 @@ impl Trap {
     /// # Errors
     /// It is none of these; the message says what is.
     pub fn parse(text: &str) -> Result<Self> {
-        let (what, when) = text.split_once(" when ").context("an example is: kill server when SLOW  rdma_accept")?;
-        ensure!(
-            !when.is_empty(),
-            "behind `when` there must be a part of a log line, or of `client sends RC Send Only`"
-        );
+        let (what, when) = text
+            .split_once(" when ")
+            .context("a fault needs a moment, for example: kill server when SLOW  rdma_accept")?;
+        ensure!(!when.is_empty(), "after `when` there must be a part of a log line, or of `client sends RC Send Only`");
         let (act, rest) = what.trim().split_once(' ').unwrap_or((what, ""));
         let (node, command) = rest.trim().split_once(' ').unwrap_or((rest.trim(), ""));
         let fault = match (act, command.trim()) {
             ("kill", "") => Fault::Kill,
             ("power-off", "") => Fault::PowerOff,
             ("on", command) if !command.is_empty() => Fault::Command(command.to_owned()),
-            _ => bail!("`{what}` is none of: kill NODE, power-off NODE, on NODE COMMAND"),
+            _ => bail!("there is no fault `{what}`. Write kill NODE, power-off NODE or on NODE COMMAND"),
         };
         Ok(Self { fault, node: node.to_owned(), when: when.to_owned() })
     }
 
-    /// The command that its node has to have the programs for.
+    /// The command that its node must have the programs for.
     pub fn command(&self) -> Option<&str> {
         if let Fault::Command(command) = &self.fault {
             Some(command)

@@ -127,7 +127,7 @@ pub fn lock(folder: &Path, how: FlockOperation, work: &str, interrupt: &Interrup
             "cannot lock {}: {error}. `CARGO_TARGET_DIR=/var/tmp/rdma make …` puts it on another file system",
             path.display()
         );
-        anyhow::ensure!(Instant::now() < limit, "another lab holds {} for too long: {error}", path.display());
+        anyhow::ensure!(Instant::now() < limit, "another lab has kept {} locked for too long: {error}", path.display());
         if !told {
             eprintln!("lab: another lab is {work}; waiting for it");
             told = true;

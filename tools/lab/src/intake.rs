@@ -17,7 +17,7 @@ use std::io::Read;
 
 /// How a kernel begins to tell that it is broken.
 const BROKEN: [&str; 5] = ["Kernel panic", "BUG: ", "Oops: ", "general protection fault", "WARNING: CPU"];
-/// What a kernel says, too, if this host has no time for it.
+/// What a healthy kernel may also say, if this host has no time for it.
 const BUSY_HOST: &str = "soft lockup";
 
 impl Session<'_, '_> {
@@ -63,7 +63,7 @@ impl Session<'_, '_> {
                 terminal.show(&bytes[..count]);
             }
         }
-        // The machine ends lines on standard output, and those alone, with a carriage return, too (`open_ports` in init.sh).
+        // The machine ends lines on standard output, and only those, also with a carriage return (`open_ports` in init.sh).
         lines.iter().try_for_each(|line| self.print(node, &clean(line), !line.ends_with(b"\r\n")))
     }
 
@@ -142,7 +142,7 @@ impl Session<'_, '_> {
     /// Starts a command on another node, beside what runs there; `told` is how its agent is told.
     fn start_also(&mut self, asked_by: usize, target: &str, told: &str, command: &str) -> Result<()> {
         let Some(node) = self.run.index(target).filter(|node| self.seats[*node].qemu.is_some()) else {
-            let text = format!("there is no node `{target}`; there are: {}", self.run.names().join(", "));
+            let text = format!("there is no node `{target}`. This run has: {}", self.run.names().join(", "));
             return self.recorder.act(Some(asked_by), Line::TROUBLE, &text);
         };
         self.seats[node].agent.say(told)?;

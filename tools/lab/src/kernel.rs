@@ -35,7 +35,7 @@ impl Kernel {
         let list =
             |name| Ok::<_, anyhow::Error>(String::from_utf8_lossy(&read(&self.modules.join(name))?).into_owned());
         modules::plan(&list("modules.dep")?, &list("modules.builtin").unwrap_or_default())
-            .with_context(|| format!("the kernel {} is of no use", self.release))
+            .with_context(|| format!("cannot use the kernel {}", self.release))
     }
 
     /// `None` unless all the lab needs is there and readable.
@@ -64,7 +64,7 @@ pub fn find(folder: &Path, options: &Options, interrupt: &Interrupt) -> Result<K
         ([], _) => host_kernel().or_else(|| stored_kernel(&store)).map_or_else(|| unpack_downloaded(&store), Ok)?,
         ([vmlinuz], Some(modules)) => named(vmlinuz, modules)?,
         (packages, None) => stored_kernel(&store).map_or_else(|| unpack_packages(&store, packages), Ok)?,
-        (_, Some(_)) => bail!("--modules belongs to one --kernel, a vmlinuz"),
+        (_, Some(_)) => bail!("--modules needs exactly one --kernel, which is a vmlinuz"),
     };
     let image = bootable(&store, &kernel)?;
     Ok(Kernel { image, ..kernel })
@@ -79,7 +79,7 @@ fn host_kernel() -> Option<Kernel> {
 
 /// A kernel image with a folder of modules that is named for the release.
 fn named(vmlinuz: &Path, modules: &Path) -> Result<Kernel> {
-    let modules = env::current_dir().context("the current folder is gone")?.join(modules);
+    let modules = env::current_dir().context("cannot find the current folder; has it been removed?")?.join(modules);
     let release = modules.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let (image, folder, module) = (vmlinuz.display(), modules.display(), modules::RXE);
     let complaint = format!(
@@ -152,7 +152,7 @@ fn unpack_packages(store: &Path, packages: &[PathBuf]) -> Result<Kernel> {
         write(&kept.join("modules").join(module), &read(&modules.join(module))?)?;
     }
     let images = [root.join(format!("boot/vmlinuz-{release}")), modules.join("vmlinuz")];
-    let image = images.iter().find(|image| image.exists()).context("the kernel packages hold no vmlinuz")?;
+    let image = images.iter().find(|image| image.exists()).context("the kernel packages contain no vmlinuz")?;
     write(&kept.join("vmlinuz"), &read(image)?)?;
 
     let folder = store.join(&release);
@@ -172,7 +172,7 @@ fn release_of(root: &Path) -> Result<(String, PathBuf)> {
         fs::create_dir_all(missing.parent().unwrap_or(root))?;
         symlink(there, missing).context("cannot unpack the kernel")?;
     }
-    let folder = files::newest_first(&merged).into_iter().next().context("the kernel packages hold no modules")?;
+    let folder = files::newest_first(&merged).into_iter().next().context("the kernel packages contain no modules")?;
     let release = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     Ok((release, folder))
 }

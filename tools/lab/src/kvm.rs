@@ -54,6 +54,6 @@ fn probe(qemu: &Path, kernel: &Kernel, interrupt: &Interrupt) -> Result<bool> {
     let machine = Machine::start(&hardware, 1, &place, Start::Boot(memory.path()))?;
     let mut console = &machine.agent.console;
     interrupt.wait(&[(console.as_fd(), false)], Instant::now() + MOMENT)?;
-    // The console's end, too, makes it readable: then QEMU has refused to use KVM.
+    // The console's end also makes it readable. Then QEMU has refused to use KVM.
     Ok(matches!(console.read(&mut [0]), Ok(1)))
 }

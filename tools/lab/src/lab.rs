@@ -38,7 +38,7 @@ impl Lab {
     pub fn open() -> Result<Self> {
         arch::check()?;
         let program = env::current_exe().context("cannot find this program's own path")?;
-        let binaries = program.parent().context("this program lies in no folder")?.to_owned();
+        let binaries = program.parent().context("this program is in no folder")?.to_owned();
         let folder = binaries.with_file_name("lab");
         Ok(Self { binaries, folder, interrupt: Interrupt::on_signals()? })
     }
@@ -61,7 +61,7 @@ impl Lab {
         let places = run.nodes.iter().map(|node| Wiring::new(&node.name, port(node)));
         let mut places = places.collect::<Result<Vec<_>>>()?;
         let machines = self.machines(run, &contents, &places, &mut phases).map_err(|error| {
-            // Ctrl-C reaches the commands that the lab runs, too: that one of them fails then is not the news.
+            // Ctrl-C also reaches the commands that the lab runs. If one of them fails then, that isn't the news.
             self.interrupt.check().err().unwrap_or(error)
         });
         let ended =

@@ -37,8 +37,8 @@ pub struct Hardware {
 }
 
 impl Hardware {
-    /// The part of the command line that has to be the same when a state is saved and when it is restored (what the kernel
-    /// is told aside, which only a kernel that boots reads). `index` counts machines from 1.
+    /// The part of the command line that must be the same when a state is saved and when it is restored (what the kernel
+    /// is passed separately, because only a kernel that boots reads it). `index` counts machines from 1.
     pub fn arguments(&self, index: u8, start: Start<'_>) -> Vec<OsString> {
         let (accelerator, processor) = if self.kvm { ("kvm", "host") } else { ("tcg,thread=single", HOST.processor) };
         let kernel_arguments = format!(

@@ -61,7 +61,7 @@ use terminal::Terminal;
 const PROGRAM_FAILED: u8 = 1;
 /// The command line is not understood, by the lab or by a lesson.
 const USAGE: u8 = 2;
-/// The lab could not do its work: nothing is said about the programs.
+/// The lab itself failed, so we know nothing about the programs.
 const LAB_FAILED: u8 = 3;
 const INTERRUPTED: u8 = 130;
 
@@ -90,7 +90,7 @@ enum Command {
         /// The client's command
         #[arg(long)]
         client: Option<String>,
-        /// One more machine, with its command: --node "worker-1=rping -c -a server". Up to eight beside the server
+        /// One more machine, with its command: --node "worker-1=rping -c -a server". Up to eight besides the server
         #[arg(long = "node", value_name = "NAME[=COMMAND]")]
         nodes: Vec<Node>,
         #[command(flatten)]
@@ -125,7 +125,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Goes on as the same program with what set-up unpacked beside it, if it was started without.
+/// Restarts this program with what set-up unpacked, if it was started without it.
 fn find_tools() -> Result<()> {
     let program = env::current_exe().context("cannot find this program's own path")?;
     let tools = program.ancestors().nth(2).map(|target| target.join("tools/env"));
@@ -156,17 +156,17 @@ fn carry_out(command: Command) -> Result<bool> {
 }
 
 impl Command {
-    /// What is to be run. An error is one of the command line.
+    /// What to run. An error is one of the command line.
     fn into_run(self) -> Result<Run> {
         match self {
             Self::Run { lesson, options } => Run::lesson(&lesson, options),
             Self::Exec { server, client, nodes, options } => {
                 let is_any = server.is_some() || client.is_some() || !nodes.is_empty();
-                ensure!(is_any, "nothing to run: give --server, --client, --node or all of them");
+                ensure!(is_any, "there is nothing to run. Give at least one of --server, --client and --node");
                 Ok(Run::programs("exec", server.as_deref(), client.as_deref(), nodes, options))
             }
             Self::Shell { server, nodes, options } => {
-                ensure!(!options.json, "a shell is for a person: it has no --json");
+                ensure!(!options.json, "a shell is for a person, so it takes no --json. `lab exec` does");
                 Run::shell(&server, nodes, options)
             }
         }

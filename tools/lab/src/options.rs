@@ -1,4 +1,4 @@
-//! What a run may have beside its commands: the same on the command line and in the library.
+//! What a run may have besides its commands. It's the same on the command line and in the library.
 
 use crate::fault::{self, Trap};
 use anyhow::{ensure, Context, Result};
@@ -12,13 +12,13 @@ use std::time::Duration;
 
 /// MiB of memory that a machine has unless the run says otherwise.
 const MEMORY: u32 = 256;
-/// Below this, Linux and the lessons do not fit.
+/// Linux and the lessons need at least this much.
 const LEAST_MEMORY: u32 = 192;
 
 /// Options of a run.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Options {
-    /// Bring a file or folder of this host into each machine, where it is here or to TARGET
+    /// Bring a file or folder of this host into each machine, to the same path or to TARGET
     #[arg(long, value_name = "PATH[:TARGET]", value_parser = Brought::parse)]
     pub bring: Vec<Brought>,
     /// Set an environment variable for the programs
@@ -36,22 +36,22 @@ pub struct Options {
     /// Start the clients when this succeeds in the server's machine, instead of when something listens there
     #[arg(long, value_name = "COMMAND")]
     pub ready: Option<String>,
-    /// Copy a file or folder back after the run, from the machines that have it, below the results' out/ or to HERE
+    /// Copy a file or folder back after the run, from the machines that have it, into the results' out/ or to HERE
     #[arg(long, value_name = "[NODE:]PATH[:HERE]", value_parser = Fetched::parse)]
     pub out: Vec<Fetched>,
-    /// Seconds after which programs that still run are ended [default: 120; a shell: a day]
+    /// End programs that still run after this many seconds [default: 120; a shell: a day]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub deadline: Option<Duration>,
-    /// The folder of the results, below target/lab/runs
+    /// The folder for the results, in target/lab/runs
     #[arg(long)]
     pub name: Option<String>,
     /// Run this in each machine before the programs start and after they have ended; --json has what it prints
     #[arg(long, value_name = "COMMAND", hide = true)]
     pub inspect: Option<String>,
-    /// Say at the end where the time went
+    /// At the end print where the time went
     #[arg(long)]
     pub timing: bool,
-    /// Print nothing but how it went, as JSON
+    /// Only print how it went, as JSON
     #[arg(long)]
     pub json: bool,
     /// Act on packets, for example: drop 1st "RC Acknowledge" from server (--help has more)
@@ -69,7 +69,7 @@ impl Options {
     }
 }
 
-/// A file or folder of this host that comes along.
+/// A file or folder of this host that the machines get.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Brought {
     /// Where it is on this host.
@@ -85,7 +85,7 @@ impl Brought {
         let source = env::current_dir().context("the current folder is gone")?.join(source);
         ensure!(source.exists(), "cannot bring {}: there is no such file or folder", source.display());
         let target = target.map_or_else(|| source.clone(), PathBuf::from);
-        ensure!(target.is_absolute(), "cannot bring a file to `{}`: the target begins with /", target.display());
+        ensure!(target.is_absolute(), "cannot bring a file to `{}`. Begin the target with /", target.display());
         Ok(Self { source, target })
     }
 }
@@ -110,16 +110,19 @@ impl Fetched {
         };
         let (path, here) = rest.split_once(':').map_or((rest, None), |(path, here)| (path, Some(here.into())));
         let is_path = path.len() > 1 && path.starts_with('/');
-        ensure!(is_path, "`{text}` names no file of a machine; an example is /tmp/result");
+        ensure!(is_path, "`{text}` isn't a file of a machine. Write an absolute path, for example /tmp/result");
         Ok(Self { node, path: path.trim_end_matches('/').to_owned(), here })
     }
 }
 
 fn variable(text: &str) -> Result<(String, String)> {
-    let (name, value) = text.split_once('=').context("an example is UCX_TLS=rc")?;
+    let (name, value) = text.split_once('=').context("a variable is written NAME=VALUE, for example UCX_TLS=rc")?;
     let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     let begins_well = name.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
-    ensure!(is_name && begins_well, "`{name}` cannot be the name of a variable");
+    ensure!(
+        is_name && begins_well,
+        "`{name}` cannot be the name of a variable. Use letters, digits and _, and don't begin with a digit"
+    );
     Ok((name.to_owned(), value.to_owned()))
 }
 

@@ -30,7 +30,7 @@ pub fn fill(mut drive: &File, run: &Run, node: &Node, folder: &Path, contents: &
         Packer { folder, contents, files: BTreeMap::new(), found: BTreeSet::new(), links: BTreeMap::new() };
     let mut archive = Archive::default();
     archive.file("/run/environment", 0o644, environment(&options.env)?.as_bytes())?;
-    archive.folder(env::current_dir().context("the current folder is gone")?)?;
+    archive.folder(env::current_dir().context("cannot find the current folder; has it been removed?")?)?;
     if let Some(command) = &node.command {
         packer.first_word(command)?;
         let (shell, command) = packer.shell(command);
@@ -57,7 +57,7 @@ pub fn fill(mut drive: &File, run: &Run, node: &Node, folder: &Path, contents: &
     archive.file("/etc/neighbors", 0o644, run.neighbors().as_bytes())?;
     archive.file("/etc/hostname", 0o644, format!("{}\n", node.name).as_bytes())?;
     let bytes = archive.finish()?;
-    // The files of a machine lie in its memory, and Linux gives them half of it; some of that is taken.
+    // The files of a machine are in its memory, and Linux gives them half of it; some of that is taken.
     let (name, memory, needed) = (&node.name, options.memory(), (bytes.len() >> 20) as u32);
     let (room, enough) = (memory / 2 - 48, (needed * 2 + 128).next_multiple_of(256));
     ensure!(
@@ -73,7 +73,7 @@ struct Packer<'a> {
     folder: &'a Path,
     contents: &'a Contents,
     files: BTreeMap<PathBuf, PathBuf>,
-    /// Those that were not named, but lie in a folder that was.
+    /// Those that were not named, but are in a folder that was.
     found: BTreeSet<PathBuf>,
     /// Links within a folder that was brought, and what they point to.
     links: BTreeMap<PathBuf, PathBuf>,
@@ -82,8 +82,8 @@ struct Packer<'a> {
 impl Packer<'_> {
     /// A command that begins with something that does not exist is a mistake worth naming early.
     fn first_word(&self, command: &str) -> Result<()> {
-        let words = shlex::split(command).with_context(|| format!("a quote is not closed in `{command}`"))?;
-        let Some(word) = words.first() else { bail!("the command is empty") };
+        let words = shlex::split(command).with_context(|| format!("a quote isn't closed in `{command}`"))?;
+        let Some(word) = words.first() else { bail!("the command is empty. Name a program to run") };
         // A tool may be in the machine and not on this host: what set-up unpacked has its usual place there.
         let inside = word.strip_prefix("/usr/bin/").is_some_and(|name| self.contents.has_tool(name));
         ensure!(
@@ -204,7 +204,7 @@ fn interpreter(script: &Path) -> String {
 
 /// What goes before each command: the same folder, the variables that matter.
 fn environment(variables: &[(String, String)]) -> Result<String> {
-    let folder = env::current_dir().context("the current folder is gone")?;
+    let folder = env::current_dir().context("cannot find the current folder; has it been removed?")?;
     let folder = shlex::try_quote(folder.to_str().context("the current folder's name is not UTF-8")?)?.into_owned();
     // Colors are the lanes' business; the logs are plain text, each line with the place where it comes from.
     let mut text = format!("cd {folder}\nexport NO_COLOR=1 {}=1\n", run::source::WANTED);

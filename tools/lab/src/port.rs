@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-/// How much a program may print before the lab has to read it.
+/// How much a program may print before the lab must read it.
 const OUTPUT_ROOM: usize = 1 << 20;
 
 /// What the port is connected to. A machine does not notice the difference, so one saved state serves both.
@@ -15,7 +15,7 @@ pub enum SerialPort {
     /// A pipe, for a program that only prints. QEMU writes byte by byte, and a socket is full after a few hundred such
     /// writes. The rest would leave the machine late, after the packets that the program sends.
     Output,
-    /// A socket, which carries keys to the program, too. What is printed may be late as said above.
+    /// A socket, which also carries keys to the program. What is printed may be late, as said above.
     Terminal,
 }
 
@@ -28,7 +28,7 @@ impl SerialPort {
             return Ok((OwnedFd::from(lab).into(), qemu.into()));
         }
         let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        // A user may have used up his share of such room; the usual 64 KiB do, too, unless the lab is very slow.
+        // A user may have used up his share of such room; the usual 64 KiB will also do, unless the lab is very slow.
         let _ = rustix::pipe::fcntl_setpipe_size(&write, OUTPUT_ROOM);
         Ok((read.into(), write))
     }

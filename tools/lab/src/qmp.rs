@@ -54,7 +54,7 @@ impl<'a> Qmp<'a> {
             let state = self.execute("query-migrate", json!({}))?;
             match state["status"].as_str().unwrap_or_default() {
                 "completed" => return Ok(()),
-                "failed" | "cancelled" => bail!("QEMU could not write the machine's state"),
+                "failed" | "cancelled" => bail!("QEMU could not write the machine's state. Is the disk full?"),
                 _ if Instant::now() >= self.deadline => bail!("QEMU did not finish writing the machine's state"),
                 _ => self.interrupt.pause(Duration::from_millis(10))?,
             }

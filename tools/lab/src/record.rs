@@ -129,7 +129,7 @@ fn tell(live: &mut Live<'_>, terminal: &mut Option<Terminal>, event: &Event<'_>)
 }
 
 fn cannot_write(folder: &Path) -> String {
-    format!("cannot write the results to {} (is the disk full?); what was written before is good", folder.display())
+    format!("cannot write the results to {} (is the disk full?). What was written before is usable", folder.display())
 }
 
 /// A new folder for a run of this name, locked against other runs until the file is closed.

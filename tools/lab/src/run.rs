@@ -109,13 +109,13 @@ impl Run {
         let fetched = self.options.out.iter().filter_map(|fetched| fetched.node.as_ref());
         let mut named = self.options.faults.iter().map(|trap| &trap.node).chain(fetched);
         let mistake = if name.is_empty() || name.starts_with('.') || name.contains('/') {
-            format!("`{name}` cannot be the name of a folder for the results")
+            format!("`{name}` cannot be the name of a folder for the results. Choose another --name")
         } else if count > MOST {
-            format!("{count} machines are too many: one server and up to {} others", MOST - 1)
+            format!("{count} machines are too many. The lab runs one server and up to {} others", MOST - 1)
         } else if let Some(wrong) = names.iter().find(|name| !is_host_name(name)) {
-            format!("`{wrong}` cannot be the name of a machine: lower-case letters, digits and - are, as in worker-1")
+            format!("`{wrong}` cannot be the name of a machine. Use lower-case letters, digits and -, as in worker-1")
         } else if let Some(name) = named.find(|name| self.index(name).is_none()) {
-            format!("there is no node `{name}`; there are {}", names.join(", "))
+            format!("there is no node `{name}`. This run has {}", names.join(", "))
         } else {
             return wire::parse(&self.options.wire, &names).map_err(|error| Stopped::Usage(error.to_string()));
         };

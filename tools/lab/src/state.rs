@@ -1,6 +1,6 @@
 //! Saved machines: booted once, restored for every run.
 //!
-//! The states of the first, the second … machine lie in a folder named for a key, a hash of all they depend on. Each is built
+//! The states of the first, the second … machine are in a folder named for a key, a hash of all they depend on. Each is built
 //! when it is first needed, in a folder of another name, and moved when it is complete. Who builds or removes states has a lock to
 //! himself; restoring only reads, and shares it with others that do.
 
@@ -23,7 +23,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// Increased when an older state cannot be used any more although nothing the key sees has changed.
 const FORMAT: u32 = 5;
-/// The states of so many keys are kept, 100 MB for each machine: a host on which KVM comes and goes needs two, another memory size or kernel one more.
+/// The states of this many keys are kept, 100 MB for each machine: a host on which KVM comes and goes needs two, another memory size or kernel one more.
 const KEPT: usize = 3;
 /// A restore takes a quarter of a second on an idle machine; a loaded one only gets slower.
 pub const RESTORE_LIMIT: Duration = Duration::from_secs(60);
@@ -61,7 +61,7 @@ impl<'a> States<'a> {
         if self.missing(places).is_empty() {
             match self.start(places, phases) {
                 Err(error) if !error.is::<Stopped>() => {
-                    eprintln!("lab: the saved machines are of no use ({error:#}); building them again");
+                    eprintln!("lab: cannot use the saved machines ({error:#}); building them again");
                     drop(reading);
                     self.discard()?;
                 }

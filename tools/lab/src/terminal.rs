@@ -45,7 +45,7 @@ impl Terminal {
     /// Takes the terminal; nothing about it changes yet.
     pub fn open() -> Result<Self> {
         let both = io::stdin().is_terminal() && io::stdout().is_terminal();
-        ensure!(both, "a shell needs a terminal to read from and to print to; `lab exec` needs none");
+        ensure!(both, "a shell needs a terminal to read from and to print to. Without one, use `lab exec`");
         let color = std::env::var_os("NO_COLOR").is_none();
         Ok(Self { color, before: None, nodes: Vec::new(), size: size(), line: Vec::new(), keys: Vec::new() })
     }

@@ -30,7 +30,7 @@ fn filter(tool: &str, option: &str, data: &[u8]) -> io::Result<Output> {
 }
 
 /// The ELF file `vmlinux` inside an x86 kernel image; `None` if there is none that can be taken out, and
-/// the image has to be booted as it is.
+/// the image must be booted as it is.
 pub fn vmlinux(image: &[u8]) -> Result<Option<Vec<u8>>> {
     let Some(payload) = bzimage_payload(image) else { return Ok(None) };
     Ok(decompress(payload)?.filter(|unpacked| unpacked.starts_with(elf::MAGIC)))

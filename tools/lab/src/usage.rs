@@ -1,4 +1,4 @@
-//! Asking lessons whether they understand their command lines, before a machine is started for them.
+//! Asks lessons whether they understand their command lines, before we start a machine for them.
 
 use crate::interrupt::{Interrupt, Stopped};
 use crate::run::Run;
@@ -9,24 +9,24 @@ use std::time::{Duration, Instant};
 
 /// The exit status of a program that does not understand its command line.
 const USAGE: i32 = 2;
-/// How long a lesson may take to say so: one that was changed may run in circles.
+/// How long a lesson may take to answer, because one that a learner has changed may never end.
 const LIMIT: Duration = Duration::from_secs(20);
-/// So often it is asked whether it has ended.
+/// How often we check whether it has ended.
 const MOMENT: Duration = Duration::from_millis(2);
 
-/// Names a lesson that was not built, and an option that it does not know.
+/// Fails if a lesson isn't built, or doesn't know one of its options.
 pub fn check_lessons(run: &Run, binaries: &Path, interrupt: &Interrupt) -> Result<()> {
     let commands = run.nodes.iter().filter_map(|node| node.command.as_ref());
     for command in commands.filter(|command| command.starts_with("lesson-")) {
         let name = command.split(' ').next().unwrap_or_default();
         let program = binaries.join(name);
-        ensure!(program.exists(), "{} does not exist; build it with `cargo build -p {name}`", program.display());
-        // What only a shell understands is left to the machine's.
+        ensure!(program.exists(), "there is no {}. Build it with `cargo build -p {name}`", program.display());
+        // We leave it to the machine's shell if only a shell understands it.
         if command.contains(['$', '`', ';', '|', '&', '<', '>']) {
             continue;
         }
-        let words = shlex::split(command).with_context(|| format!("a quote is not closed in `{command}`"))?;
-        // With `--help` behind them: before it helps it complains about what it does not understand, and does nothing else.
+        let words = shlex::split(command).with_context(|| format!("a quote isn't closed in `{command}`"))?;
+        // We add `--help`, because a lesson then complains about what it doesn't understand, and does nothing else.
         // A program that cannot be run here may still run in the machine, which has all that it needs.
         let mut asked = Command::new(program);
         asked.args(&words[1..]).arg("--help").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -51,7 +51,7 @@ fn end(program: &mut Child, interrupt: &Interrupt, limit: Duration) -> Result<Ex
         }
         ensure!(
             Instant::now() < limit,
-            "with `--help` it has not ended in time, so it does something before it reads its command line: run it by itself"
+            "with `--help` it has not ended in time, so it does something before it reads its command line. Run it alone to see what"
         );
         interrupt.pause(MOMENT)?;
     }

@@ -11,7 +11,7 @@ use run::wire::Wire;
 pub fn parse(text: &str, nodes: &[&str]) -> Result<Wire> {
     let wire = Wire::parse(text, nodes)?;
     if let Some((word, why)) = wire.switch().and_then(|Switch { settings, .. }| refused(settings)) {
-        bail!("the wire's `{word}` is not for the lab: {why}. On the device it works: on=device");
+        bail!("the lab has no `{word}` in its wire, because {why}. It works on the device: add on=device");
     }
     Ok(wire)
 }

@@ -1,5 +1,5 @@
-//! What the device does, as a fact: a name and fields. Programs that look at a run match these. People read the sentence, and
-//! all sentences are here: reword one, and nothing but the log changes.
+//! What the device does, as a fact with a name and fields. Programs that look at a run match these. People read the sentence, and
+//! all sentences are here. If you reword one, only the log changes.
 
 use std::fmt;
 
@@ -11,9 +11,9 @@ pub struct Fact {
     pub fields: Vec<(&'static str, String)>,
 }
 
-/// Words for people alone: a field of this name isn't recorded.
+/// Words that are only for people. A field of this name isn't recorded.
 const WHY: &str = "why";
-/// The same as a name.
+/// The same reason as a name, for programs.
 const REASON: &str = "reason";
 
 /// For each fact its sentence. `{key}` is the field of that name, `[…]` is left out unless all fields in it are there, and `{*}`
@@ -22,7 +22,7 @@ const SENTENCES: [(&str, &str); 50] = [
     // Requester
     ("sent", "requester: PSN {psn} {packet}[, {again}]"),
     ("unsent", "requester: {work} not sent: its own memory: {why}"),
-    ("unposted", "requester: no {work} may be under way: max_rd_atomic is 0"),
+    ("unposted", "requester: {work} not sent: max_rd_atomic is 0, so none may be under way"),
     ("undone", "requester: {work} not done: {why}"),
     ("complete", "requester: [PSN {psn}: ]{work} complete"),
     ("fails", "requester: {work} fails: {status}"),
@@ -31,12 +31,12 @@ const SENTENCES: [(&str, &str); 50] = [
     ("lost", "requester: the answer to PSN {psn} was lost"),
     ("nak", "requester: PSN {psn}: {answer}"),
     ("rnr", "requester: PSN {psn}: no receive was posted; again in {wait}, {left} retries left"),
-    ("unasked", "requester: PSN {psn}: {packet} is no answer to it"),
+    ("unasked", "requester: PSN {psn}: {packet} doesn't answer it"),
     ("unplaced", "requester: PSN {psn}: its own memory: {why}"),
     ("placed", "requester: PSN {psn}: {bytes} bytes placed at offset {offset}"),
     // Responder
     ("gap", "responder: PSN {psn} came, {expected} expected; NAK, PSN sequence error"),
-    ("skipped", "responder: PSN {psn} came, {expected} expected: what lies between is lost"),
+    ("skipped", "responder: PSN {psn} came, {expected} expected: everything in between is lost"),
     ("duplicate", "responder: PSN {psn}, {packet}: a duplicate, {why}"),
     ("refused", "responder: PSN {psn} expected, {packet}: {why}; {answer}"),
     ("dropped", "responder: PSN {psn}, {packet}: {why}; dropped"),
@@ -53,7 +53,7 @@ const SENTENCES: [(&str, &str); 50] = [
     ("read", "responder: PSN {psn} expected, {packet}: rkey {rkey}, {bytes} bytes, {responses} responses, MSN {msn}"),
     ("atomic", "responder: PSN {psn} expected, {packet}: rkey {rkey} ok, {original} stood there, MSN {msn}"),
     ("replaced", "responder: PSN {psn} expected, {packet}: rkey {rkey} ok, 8 bytes placed at once, MSN {msn}"),
-    ("visible", "responder: PSN {psn} expected, {packet}: rkey {rkey} ok, all is placed, MSN {msn}"),
+    ("visible", "responder: PSN {psn} expected, {packet}: rkey {rkey} ok, everything is placed, MSN {msn}"),
     ("datagram", "responder: {bytes} bytes of QP {from} placed, completes receive wr_id={completes}"),
     // Queue pair
     ("state", "QP {qp}: {from} to {to}"),
@@ -62,29 +62,29 @@ const SENTENCES: [(&str, &str); 50] = [
     ("strange", "QP {qp}: {packet} {why}; dropped"),
     ("marked", "QP {qp}: PSN {psn} came marked; a CNP goes back"),
     ("slower", "QP {qp}: a CNP; from now on {rate} Mbit/s"),
-    ("unmoved", "QP {qp}: a CNP; dropped, for it does not react to congestion"),
+    ("unmoved", "QP {qp}: a CNP; dropped, because it doesn't react to congestion"),
     // Connection manager
     ("cm_sidr_refused", "cm: SIDR_REQ for a service nobody listens for; refused"),
-    ("cm_sidr_unasked", "cm: SIDR_REP to a question that is not open; dropped"),
-    ("cm_backlog", "cm: REQ, and the backlog is full; dropped, it will come again"),
-    ("cm_stale", "cm: REQ of QP {qp}, which we hold for connected; REJ, stale connection"),
+    ("cm_sidr_unasked", "cm: SIDR_REP to a question that we haven't asked, or no longer ask; dropped"),
+    ("cm_backlog", "cm: REQ, but the backlog is full; dropped, the client will send it again"),
+    ("cm_stale", "cm: REQ of QP {qp}, which we still consider connected; REJ, stale connection"),
     ("cm_no_service", "cm: REQ for a service nobody listens for; REJ, invalid service ID"),
-    ("cm_unexpected", "cm {connection}: {message} means nothing in {state}; dropped"),
+    ("cm_unexpected", "cm {connection}: {message} isn't expected in {state}; dropped"),
     ("cm_again", "cm {connection}: no answer to {message}, asks again; {left} attempts left"),
     ("cm_gives_up", "cm {connection}: no answer to {message}, gives up"),
-    ("cm_unknown", "cm: {message} for a connection that is not here"),
+    ("cm_unknown", "cm: {message} for a connection that doesn't exist"),
     // Port, and what programs ask for
-    ("no_qp", "port: {packet} from {from} for QP {qp}, which is not here; dropped"),
-    ("damaged", "port: {bytes} bytes from {from} are no packet, or damaged; dropped"),
+    ("no_qp", "port: {packet} from {from} for QP {qp}, which doesn't exist; dropped"),
+    ("damaged", "port: {bytes} bytes from {from} aren't a packet, or are damaged; dropped"),
     ("call", "system call: {call}[ {about}]{*}: [{result}][{made} {handle}][{why} (os error {errno})]"),
     ("event", "event {event} of id {id}, status={status}"),
     ("left", "closed, and left there: {objects}"),
     ("opened", "opened by {program}"),
-    ("nowhere", "a call writes to a number that is no descriptor: perhaps it was given an object that is destroyed"),
-    ("circles", "the program goes in circles while it waits: it never sleeps"),
+    ("nowhere", "a call writes to a number that isn't a descriptor; perhaps it was given a destroyed object"),
+    ("circles", "the program goes in circles while it waits, and never sleeps"),
 ];
 
-/// Whether there is a fact of this name, or any if there is no name, with all of these fields.
+/// Whether there is a fact of this name with all of these fields. Without a name, any fact will do.
 pub fn has(name: Option<&str>, keys: &[&str]) -> bool {
     let names = |sentence: &str, key: &str| sentence.contains(&format!("{{{key}}}"));
     let is_there = |sentence: &str, key: &str| names(sentence, key) || key == REASON && names(sentence, WHY);
@@ -98,20 +98,20 @@ impl Fact {
         Fact { name, fields: Vec::new() }
     }
 
-    /// With one field more.
+    /// Adds a field.
     pub fn with(mut self, key: &'static str, value: impl fmt::Display) -> Fact {
         self.fields.push((key, value.to_string()));
         self
     }
 
-    /// With a refusal: its name for programs, its words for people.
+    /// Adds a refusal, with its name for programs and its words for people.
     pub fn refused(self, reason: &(impl fmt::Debug + fmt::Display)) -> Fact {
         let name = format!("{reason:?}");
         let name = name.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default().to_owned();
         self.with(REASON, name).with(WHY, reason)
     }
 
-    /// With a field if there is a value.
+    /// Adds a field if there is a value.
     pub fn maybe(self, key: &'static str, value: Option<impl fmt::Display>) -> Fact {
         match value {
             Some(value) => self.with(key, value),
@@ -123,14 +123,14 @@ impl Fact {
         self.fields.iter().find(|(name, _)| *name == key).map(|(_, value)| value.as_str())
     }
 
-    /// What is recorded: the sentence, and behind it a line for the name and for each field.
+    /// What is recorded: the sentence, then a line for the name and one for each field.
     pub fn encode(&self) -> String {
         let own = self.fields.iter().filter(|(key, _)| *key != WHY && !self.name.is_empty());
         let name = if self.name.is_empty() { String::new() } else { format!("\nfact={}", self.name) };
         own.fold(format!("{self}{name}"), |lines, (key, value)| format!("{lines}\n{key}={value}"))
     }
 
-    /// A part of a sentence, its fields filled in; None if one is missing.
+    /// Fills in the fields of a part of a sentence; None if one is missing.
     fn fill(&self, part: &str, sentence: &str) -> Option<String> {
         let mut pieces = part.split('{');
         let mut filled = pieces.next()?.to_owned();
@@ -148,7 +148,7 @@ impl Fact {
     }
 }
 
-/// A learner's NIC says what it does in words of its own.
+/// A learner's NIC may describe what it does in its own words.
 impl From<String> for Fact {
     fn from(words: String) -> Fact {
         Fact::new("").with(WHY, words)

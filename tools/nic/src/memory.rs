@@ -101,10 +101,10 @@ impl fmt::Display for Refusal {
         f.write_str(match self {
             Refusal::Key => "no region has this key",
             Refusal::Pd => "the region is in another protection domain",
-            Refusal::Bounds => "out of the region's bounds",
+            Refusal::Bounds => "outside the region's bounds",
             Refusal::Access => "the region does not allow it",
             Refusal::Window => "the window's type does not allow it now",
-            Refusal::Gone => "the program has not got this memory any more",
+            Refusal::Gone => "the program no longer has this memory",
         })
     }
 }

@@ -120,13 +120,13 @@ pub fn fault(ops: &[Op], pair: &Pair, retries: Option<u8>) -> Option<String> {
         }
         if is_over || status != Status::Success {
             let is_wrong = match retries {
-                None => return Some(format!("The {what} can succeed. Yours: {}.", status.name())),
+                None => return Some(format!("The {what} should succeed. Yours: {}.", status.name())),
                 Some(_) if is_over => status != Status::WrFlushErr,
                 Some(7) => status != Status::RetryExcErr,
                 Some(_) => status == Status::WrFlushErr,
             };
             if is_wrong {
-                return Some(format!("The {what} ends with {}, for no reason.", status.name()));
+                return Some(format!("The {what} ends with {}, but nothing is wrong with it.", status.name()));
             }
             is_over = true;
             continue;
@@ -137,12 +137,12 @@ pub fn fault(ops: &[Op], pair: &Pair, retries: Option<u8>) -> Option<String> {
             (Op::Send(length) | Op::SendWithImmediate(length), Some(place)) => {
                 let wanted = Some((WcOpcode::Recv, length));
                 if arrived.get(place).map(|completion| (completion.opcode, completion.length as usize)) != wanted {
-                    return Some(format!("The {what} is complete, and receive {place} of the server has not got it."));
+                    return Some(format!("The {what} is complete, but the server's receive {place} doesn't have it."));
                 }
                 pair.server.bytes(self::place(ops, place), length)
             }
             (Op::WriteWithImmediate(_), Some(place)) if arrived.len() <= place => {
-                return Some(format!("The {what} is complete, and the server's program has not been told."));
+                return Some(format!("The {what} is complete, but the server's program got no completion for it."));
             }
             (Op::Write(length) | Op::WriteWithImmediate(length), _) => pair.server.bytes(at, length),
             (Op::Read(length), _) => pair.client.bytes(at, length),
@@ -157,10 +157,12 @@ pub fn fault(ops: &[Op], pair: &Pair, retries: Option<u8>) -> Option<String> {
                 sum = sum.wrapping_add(add);
             }
             Op::AtomicWrite => sum = pattern(number, 8).try_into().map_or(0, u64::from_ne_bytes),
-            _ if there != pattern(number, there.len()) => return Some(format!("The bytes of the {what} are others.")),
+            _ if there != pattern(number, there.len()) => {
+                return Some(format!("The bytes of the {what} arrived changed."))
+            }
             _ => {}
         }
     }
     let counted = pair.server.bytes(cell(ops), 8).try_into().map_or(0, u64::from_ne_bytes);
-    (counted != sum && !is_over).then(|| format!("The counter has to be {sum} at the end. Yours: {counted}."))
+    (counted != sum && !is_over).then(|| format!("The counter should be {sum} at the end. Yours: {counted}."))
 }

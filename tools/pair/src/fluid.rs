@@ -1,6 +1,6 @@
 //! The fluid model of DCQCN (Zhu et al., SIGCOMM 2015, section 5.1, equations 5 to 9): rates, α and the queue as quantities that
 //! change without steps, with what a packet is marked by only in the mean. The paper shows that its NICs come close to it, and chooses
-//! the parameters by it. So it stands here for the paper's own NICs and switches.
+//! the parameters by it. So it is here for the paper's own NICs and switches.
 //!
 //! It leaves out what is rare with these parameters: the hyper increase. It takes time in steps of a microsecond (Euler).
 

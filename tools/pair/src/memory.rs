@@ -98,7 +98,7 @@ impl Buffer {
         self.ram.write(address, bytes);
     }
 
-    /// What stands there.
+    /// What is there.
     pub fn bytes(&self, address: u64, length: usize) -> Vec<u8> {
         self.ram.with(address, length, |bytes| bytes.to_vec()).unwrap_or_default()
     }

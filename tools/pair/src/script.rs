@@ -13,7 +13,7 @@ pub enum Call {
     PostReceive(u64, usize, usize),
     /// `ibv_post_send`: wr_id, offset, length.
     PostSend(u64, Work, usize, usize),
-    /// `ibv_poll_cq`, until so many completions have come in all.
+    /// `ibv_poll_cq`, until this many completions have come in all.
     Wait(usize),
 }
 

@@ -47,7 +47,7 @@ impl Ended<'_> {
         lines.join("\n") + "\n"
     }
 
-    /// What else there is to do with the run of a lesson, which lies where runs of its place lie.
+    /// What else there is to do with the run of a lesson, which is where runs of its place lie.
     fn lesson(&self) -> Option<String> {
         let mut folders = self.file.parent()?.iter().rev().map(|name| name.to_string_lossy());
         let (number, _runs, place) = (folders.next()?, folders.next()?, folders.next()?);

@@ -256,7 +256,7 @@ pub fn names(nodes: &[&str]) -> String {
     nodes.iter().map(|node| format!("the {node}")).collect::<Vec<_>>().join(" and ")
 }
 
-/// What the lab did to a packet, as `lab: dropped by the rule …`: it stands at the end of the packet's comment.
+/// What the lab did to a packet, as `lab: dropped by the rule …`: it is at the end of the packet's comment.
 pub fn lab_comment(comment: &str) -> Option<&str> {
     comment.find("lab: ").map(|at| &comment[at..])
 }

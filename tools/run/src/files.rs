@@ -11,7 +11,7 @@ pub fn root() -> Result<PathBuf> {
     let is_root = |folder: &&Path| folder.join("lessons").is_dir() && folder.join("Cargo.toml").is_file();
     let around = |place: PathBuf| place.ancestors().find(is_root).map(Path::to_owned);
     let places = iter::once(env::current_dir()).chain(iter::once(env::current_exe()));
-    places.flatten().find_map(around).context("this is no clone of the course: run it in its folder")
+    places.flatten().find_map(around).context("this isn't a clone of the course. Run it in the course's folder")
 }
 
 /// The text of a file.
@@ -24,7 +24,7 @@ pub fn bytes(path: impl AsRef<Path>) -> Result<Vec<u8>> {
     fs::read(&path).with_context(|| format!("cannot read {}", path.as_ref().display()))
 }
 
-/// Writes a file and the folders above it, unless it is so already: cargo builds anew what is newer than its program.
+/// Writes a file and the folders above it, unless it is so already: cargo builds again what is newer than its program.
 pub fn write(path: impl AsRef<Path>, text: impl AsRef<[u8]>) -> Result<()> {
     let path = path.as_ref();
     if fs::read(path).is_ok_and(|there| there == text.as_ref()) {
@@ -92,7 +92,7 @@ pub fn name(path: &Path) -> String {
 /// What a program prints; an error with what it has said, if it fails.
 pub fn output(command: &mut Command) -> Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().with_context(|| format!("cannot run {name}; it has to be installed"))?;
+    let output = command.output().with_context(|| format!("cannot run {name}. Is it installed?"))?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{name} failed ({}): {}", output.status, said.trim());
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())

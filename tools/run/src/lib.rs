@@ -1,8 +1,8 @@
 //! A run of a lesson is one file, which grows while it happens: packets and log lines in the order of cause and effect.
 //!
-//! [`pcapng`] writes frames, [`capture`] reads them; [`mod@file`] says how log lines stand between them, which a [`recorder`]
+//! [`pcapng`] writes frames, [`capture`] reads them; [`mod@file`] says how log lines are kept between them, which a [`recorder`]
 //! takes from the [`lines`] of [`programs`], in [`blocks`]; [`ended`] tells how it went, [`exit`] how a program ended, and [`calls`] what it took. [`said`] knows what such a line says, and [`source`] which line of code it comes from.
-//! The [`wire`] carries frames from node to node: [`rules`] choose packets that something shall happen to, and a [`switch`] is what may lie between. [`row`] tells a packet in [`words`], and [`lanes`] draws packets
+//! The [`wire`] carries frames from node to node: [`rules`] choose packets that something should happen to, and a [`switch`] is what may be between. [`row`] tells a packet in [`words`], and [`lanes`] draws packets
 //! beside the log lines, [`plot`] draws queues, rates and pauses over time. [`story`] knows what happens in each lesson, and [`files`] where all of it lies; what takes long tells what one is [`waiting`] for.
 
 pub mod blocks;

@@ -1,6 +1,6 @@
 //! Cutting a byte stream into lines.
 
-/// What has no end after so many bytes is cut.
+/// What has no end after this many bytes is cut.
 const LONGEST: usize = 64 << 10;
 
 /// Collects bytes and gives whole lines.

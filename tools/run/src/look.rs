@@ -76,7 +76,7 @@ impl Sort {
     }
 }
 
-/// Whoever wrote the file shall neither control the terminal, nor, as U+202E does, turn around what stands beside it. Lines become one.
+/// Whoever wrote the file should neither control the terminal, nor, as U+202E does, reverse what is next to it. Lines become one.
 pub fn printable(text: &str) -> String {
     text.replace('\n', " ").chars().filter(|c| !c.is_control() && !turns(*c)).collect()
 }

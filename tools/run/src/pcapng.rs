@@ -145,7 +145,7 @@ impl<W: Write> Writer<W> {
         self.block.extend_from_slice(&[0; 3][..fill]);
     }
 
-    /// Writes the collected block between its type and its length, which stands at both ends.
+    /// Writes the collected block between its type and its length, which is at both ends.
     fn finish_block(&mut self, kind: u32) -> io::Result<()> {
         let length = (self.block.len() as u32 + 12).to_le_bytes();
         self.block.extend(length);

@@ -15,7 +15,7 @@ pub const CLIENT: &str = "client";
 /// Who takes part. The first node is the server; the others start when that is ready.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// Its name; in the lab the machine's host name, too.
+    /// Its name, which in the lab is also the machine's host name.
     pub name: String,
     /// What it runs, a line for the shell. In the lab a node without waits for `on NAME COMMAND` on another one.
     pub command: Option<String>,
@@ -60,13 +60,13 @@ pub struct Lesson {
     /// So many clients, all at once: client-1, client-2 …
     #[arg(long, default_value_t = 1)]
     pub clients: usize,
-    /// Show every line and packet, and not the lesson's story alone. RUST_LOG does so, too
+    /// Show every line and packet, not only the lesson's story. RUST_LOG also does that
     #[arg(long)]
     pub all: bool,
 }
 
 impl Lesson {
-    /// Which story the run is told as: the one whose options are closest to its own; None if all is to be shown.
+    /// The story that the run tells, which is the one whose options are closest to its own; None if everything should be shown.
     pub fn story(&self, wire: &str) -> Result<Option<Story>> {
         if self.all || env::var_os("RUST_LOG").is_some() {
             return Ok(None);
@@ -81,7 +81,7 @@ impl Lesson {
     pub fn nodes(&self, address: &str) -> Result<(&str, Vec<Node>)> {
         let number = self.lesson.strip_prefix("lesson-").unwrap_or(&self.lesson);
         let is_lesson = number.len() == 2 && number.bytes().all(|byte| byte.is_ascii_digit());
-        ensure!(is_lesson, "`{}` is no lesson; an example is lesson-04", self.lesson);
+        ensure!(is_lesson, "`{}` isn't a lesson. Name one like lesson-04", self.lesson);
         let mut server = format!("lesson-{number} server {}", self.server_args).trim_end().to_owned();
         // It is told how many clients there are, unless its arguments say so.
         if self.clients > 1 && !server.contains(" -n") {

@@ -71,7 +71,7 @@ pub struct Rows {
     clients: Clients,
 }
 
-/// What one has to have seen all of a capture to know.
+/// What you only know after you've seen all of a capture.
 #[derive(Clone, Debug, Default)]
 pub struct Clients {
     /// For each pair of machines, in order, the one that acts as client.

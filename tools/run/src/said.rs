@@ -1,6 +1,6 @@
 //! What a line of the log says: the one place that knows the words which `common` prints, and a device its decisions.
 //!
-//! A word that changes in `common` changes here, too; the device's test `said` prints every kind of line, and tells which one is
+//! If a word changes in `common`, change it here as well; the device's test `said` prints every kind of line, and tells which one is
 //! not understood any more.
 
 use crate::file::Line;

@@ -2,7 +2,7 @@
 //!
 //! A lesson's program says so if the variable [`WANTED`] is set, in front of each line that it prints: `[at FILE:LINE] `. In a run
 //! file that is `CODE_FILE` and `CODE_LINE`, as in systemd.journal-fields(7); and `LAB_CODE`, the text of that line, for what
-//! stands at a number may move.
+//! is at a number may move.
 
 use std::collections::HashMap;
 use std::fs;
@@ -18,7 +18,7 @@ pub struct Source {
     pub file: String,
     /// Counted from 1.
     pub line: usize,
-    /// What stands there, without the spaces around it; empty if nobody has looked.
+    /// What is there, without the spaces around it; empty if nobody has looked.
     pub text: String,
 }
 
@@ -51,7 +51,7 @@ impl Sources {
         Sources { root: crate::files::root().ok(), files: HashMap::new() }
     }
 
-    /// Looks up what stands there.
+    /// Looks up what is there.
     pub(crate) fn fill(&mut self, source: &mut Source) {
         let Some(root) = &self.root else { return };
         let lines =

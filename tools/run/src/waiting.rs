@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// How long one can wait and not wonder.
 pub const SILENCE: Duration = Duration::from_secs(2);
-/// How often the line is written anew.
+/// How often the line is written again.
 const SECOND: Duration = Duration::from_secs(1);
 
 /// The line, for a loop that looks at the clock by itself.

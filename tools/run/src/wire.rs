@@ -74,7 +74,7 @@ pub trait Scribe {
     }
 }
 
-/// A wire, with the rules for it, what lies in it, and all that it has seen.
+/// A wire, with the rules for it, what is in it, and all that it has seen.
 #[derive(Debug, Default)]
 pub struct Wire {
     rules: Rules,
@@ -90,7 +90,7 @@ pub struct Wire {
     pub time: Option<Duration>,
 }
 
-/// What lies between the nodes.
+/// What is between the nodes.
 #[derive(Debug, Default)]
 struct Road {
     names: Vec<String>,

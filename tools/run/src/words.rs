@@ -40,7 +40,7 @@ pub(super) fn sort(packet: &Packet) -> Sort {
     }
 }
 
-/// What stands to the right of the lane.
+/// What is to the right of the lane.
 pub(super) fn details(packet: &Packet, seen: Option<Membership>, from_client: bool) -> Vec<String> {
     let mut parts = Vec::new();
     parts.extend(seen.filter(|seen| seen.again).map(|_| "sent again".into()));

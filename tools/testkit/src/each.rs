@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Looks at all cases, so many at a time.
+/// Looks at all cases, this many at a time.
 pub fn each<C: Sync>(at_a_time: usize, cases: &[C], look: impl Fn(&C) + Sync) {
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {

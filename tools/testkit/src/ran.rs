@@ -156,12 +156,12 @@ impl<T> Check<T> {
         }
     }
 
-    /// What the run did otherwise than the bundled capture of a story.
+    /// How the run differs from the bundled capture of a story.
     pub fn compared(&self, story: &Story) -> Report {
         compare(&capture(&self.file), &capture(&bundled(story)))
     }
 
-    /// What the run did otherwise than another one.
+    /// How the run differs from another one.
     pub fn compared_with<U>(&self, other: &Check<U>) -> Report {
         compare(&capture(&self.file), &capture(&other.file))
     }

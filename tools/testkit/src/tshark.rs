@@ -35,7 +35,7 @@ const COLUMNS: &[(&str, &[&str])] = &[
     (UDP, &["udp.length"]),
     (INFO, &["_ws.col.Info"]),
 ];
-/// tshark's is that of the DETH; ours knows it of connected queue pairs, too.
+/// tshark's is that of the DETH; ours also knows it of connected queue pairs.
 const SOURCE: &str = "srcqp";
 const PAD: &str = "padcnt";
 const IMM: &str = "imm";

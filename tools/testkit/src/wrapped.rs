@@ -5,7 +5,7 @@ use wire::explain::Explanation;
 
 /// A way to wrap an Ethernet frame.
 pub struct Wrap {
-    /// What `wire` has to call it.
+    /// What `wire` must call it.
     pub name: &'static str,
     pub wrap: fn(&[u8]) -> Vec<u8>,
     /// tshark 4.0 finds the same packet in it, without being told where to look.

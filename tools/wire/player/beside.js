@@ -31,7 +31,7 @@ export function mountBeside(element, good, changed) {
     leads = null;
   };
   for (const [place, data] of [changed, good].entries()) players.push(mount(halves[place].stage, data, { link: false, moved }));
-  // Up to where the wire or the lab acts; what comes of it is to be said first.
+  // Up to where the wire or the lab acts, because the reader predicts what happens then.
   const trouble = changed.events.findIndex((event) => event.notes?.some((note) => note.startsWith("lab: ")));
   if (trouble > 0) players[0].goto(trouble);
   players[0].predicting();

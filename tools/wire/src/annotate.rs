@@ -29,7 +29,7 @@ pub fn annotate<R: Read>(reader: &mut Reader<R>, story: &Story, section: &Sectio
         let sighting = match event {
             Event::Packet(sighting) => sighting,
             Event::Line(line) => {
-                // Who reads the first line shall know all nodes, as in the original.
+                // Who reads the first line should know all nodes, as in the original.
                 if !std::mem::replace(&mut are_described, true) {
                     describe(reader, &mut writer)?;
                 }

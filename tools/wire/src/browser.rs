@@ -1,13 +1,13 @@
 //! What a page in a browser calls, compiled to WebAssembly: bytes in, JSON out. The other side is tools/book/explain/explain.js.
 //!
-//! Three functions, and no fourth that gives memory back: the page loads the program anew for each capture, and with the old
+//! Three functions, and no fourth that gives memory back: the page loads the program again for each capture, and with the old
 //! program all goes that it had.
 
 use crate::{explain, packed, play};
 use run::capture::Error;
 use serde_json::{json, Value};
 
-/// Memory for a capture of so many bytes, which the page fills. Is there not so much, the program ends.
+/// Memory for a capture of this many bytes, which the page fills. If there isn't that much, the program ends.
 #[cfg_attr(target_arch = "wasm32", no_mangle)]
 pub extern "C" fn allocate(length: usize) -> *mut u8 {
     Box::leak(vec![0; length].into_boxed_slice()).as_mut_ptr()
@@ -26,7 +26,7 @@ pub unsafe extern "C" fn explain(capture: *const u8, length: usize) -> *const u8
     answer(&told.map_or_else(error, |told| told.shown()).to_string())
 }
 
-/// The capture for the player, as `wire play --data` writes it; or `{"error": …}`. Its length stands before it.
+/// The capture for the player, as `wire play --data` writes it; or `{"error": …}`. Its length comes before it.
 ///
 /// # Safety
 /// There are `length` bytes at `capture`, which nobody changes meanwhile.

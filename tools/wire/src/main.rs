@@ -31,10 +31,10 @@ enum Command {
     Show {
         /// pcap or pcapng file, perhaps compressed by gzip, zstd or lz4; - is standard input
         file: PathBuf,
-        /// Only this frame, or a step's first, as step8, byte by byte
+        /// Show only this frame, or the first frame of a step like step8, byte by byte
         #[arg(long, value_name = "N", conflicts_with = "format")]
         packet: Option<show::bytes::Which>,
-        /// Lanes with the log lines (of a run, unless told otherwise), a ladder of the packets, a table for machines, or what
+        /// Lanes with the log lines (the default for a run), a ladder of the packets, a table for machines, or a plot of what
         /// waits in a switch, rates and pauses over time
         #[arg(long)]
         format: Option<Format>,
@@ -47,10 +47,10 @@ enum Command {
     Annotate {
         /// pcap or pcapng file, perhaps compressed by gzip, zstd or lz4; - is standard input
         file: PathBuf,
-        /// A lesson's number, as 04, or one of its variants, as 04-multi-packet
+        /// A lesson's number, like 04, or one of its variants, like 04-multi-packet
         #[arg(long, value_name = "NAME")]
         story: String,
-        /// The new file; without this, FILE with -annotated.pcapng at its end
+        /// The new file; without it, FILE with -annotated.pcapng at its end
         #[arg(short, value_name = "OUT")]
         out: Option<PathBuf>,
     },
@@ -63,10 +63,10 @@ enum Command {
         mine: PathBuf,
         /// The capture to compare it with, for example that of a lesson
         reference: PathBuf,
-        /// The reference is a lesson's: take that of its variant with the options that yours was run with
+        /// The reference is a lesson's capture; use the variant with the same options as your run
         #[arg(long)]
         variant: bool,
-        /// End with 1 if the story is a different one, as `git diff --exit-code` does
+        /// Exit with 1 if the story is a different one, as `git diff --exit-code` does
         #[arg(long)]
         exit_code: bool,
         /// Print JSON, for tools
@@ -88,24 +88,24 @@ enum Command {
     Svg {
         /// pcap or pcapng file, perhaps compressed by gzip, zstd or lz4; - is standard input
         file: PathBuf,
-        /// The ladder of a run, too
+        /// Draw a ladder, even for a run
         #[arg(long)]
         ladder: bool,
-        /// What waits in a switch, rates and pauses over time
+        /// Draw a plot of what waits in a switch, rates and pauses over time
         #[arg(long, conflicts_with = "ladder")]
         plot: bool,
     },
-    /// Write a web page that plays a run, or any capture, event by event; it needs nothing beside itself
+    /// Write a web page that plays a run, or any capture, event by event, in one file
     Play {
         /// pcap or pcapng file, perhaps compressed by gzip, zstd or lz4; - is standard input
         file: PathBuf,
-        /// The lesson that was run, as lessons/04_rdma_write: then the page shows its code, too
+        /// The lesson that was run, like lessons/04_rdma_write; the page then also shows its code
         #[arg(long, value_name = "DIR")]
         lesson: Option<PathBuf>,
-        /// Only the run as JSON, for a page that has the player
+        /// Write only the run as JSON, for a page that has the player
         #[arg(long)]
         data: bool,
-        /// The new file; without this, FILE with .html or .json at its end, in the working directory
+        /// The new file; without it, FILE with .html or .json at its end, in the working directory
         #[arg(short, value_name = "OUT")]
         out: Option<PathBuf>,
     },
@@ -145,7 +145,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Says of an error whose it is, and that of the system's own it is one in writing.
+/// Adds the file to an error, and says that it was writing if the system reports it.
 fn in_file<E: Into<Error>>(file: &Path) -> impl Fn(E) -> Error + '_ {
     |error| {
         let error = error.into();

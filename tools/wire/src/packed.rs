@@ -8,7 +8,7 @@ use ruzstd::frame_decoder::{BlockDecodingStrategy, FrameDecoder, FrameDecoderErr
 use std::error::Error as StdError;
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 
-/// Of a compressed capture so much is taken into memory where all of it has to be there.
+/// Of a compressed capture so much is taken into memory where all of it must be there.
 const MOST_UNPACKED: u64 = 256 << 20;
 
 /// Begins to read a capture, compressed or not.
@@ -184,7 +184,7 @@ impl<R: Read> Zstd<R> {
     }
 }
 
-/// An lz4 file is any number of frames, too. None after an error.
+/// An lz4 file may also have any number of frames. None after an error.
 struct Lz4<R: Read>(Option<lz4_flex::frame::FrameDecoder<BufReader<R>>>);
 
 impl<R: Read> Read for Lz4<R> {

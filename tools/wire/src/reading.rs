@@ -8,7 +8,7 @@ use std::fmt;
 
 /// So many tunnels are told apart; a capture of noise has thousands.
 const MOST: usize = 64;
-/// Of these, so many are named in a sentence.
+/// Of these, this many are named in a sentence.
 const MOST_NAMED: usize = 4;
 
 /// How many packets were inside which tunnels.
@@ -101,12 +101,12 @@ fn about(other: Other, count: u64) -> Option<String> {
              in /sys/kernel/config/rdma_cm"
         }
         Other::Cut => {
-            "cut before it can be told what they are: record whole frames, with `tcpdump -s 0` or `dumpcap -s 0`"
+            "cut so short that we can't see what they are: record whole frames, with `tcpdump -s 0` or `dumpcap -s 0`"
         }
         Other::Link(_) => {
             return Some(format!("{other} is not read ({frames}): record on an Ethernet interface, or convert the file"))
         }
-        Other::Erf(_) => return Some(format!("{other} is not read ({frames}); of ERF, Ethernet and IP are")),
+        Other::Erf(_) => return Some(format!("{other} is not read ({frames}); of ERF, only Ethernet and IP are")),
         _ => return None,
     };
     Some(format!("{frames} {are} {said}"))

@@ -94,7 +94,7 @@ impl Source {
         Ok(Source { file, is_pipe: false, start: 0, ..self })
     }
 
-    /// Reads it from its beginning; it has to be [kept](Self::kept).
+    /// Reads it from its beginning; it must be [kept](Self::kept).
     pub fn reader(&self) -> Result<Captured<'_>, Error> {
         packed::reader(FileAt { at: self.start, follow: self.follow, file: &self.file })
     }

@@ -9,7 +9,7 @@ use std::path::Path;
 const FOLDER: &str = "docs/images";
 /// For each picture a line: its capture's CRC-32, the capture, the picture.
 const LIST: &str = "docs/images/screenshots.txt";
-/// A page shall load fast: bytes of one picture.
+/// A page should load fast: bytes of one picture.
 const LARGEST: usize = 150 * 1024;
 
 /// Pictures that do not show the captures as they are now, are not in the list, or are too large.

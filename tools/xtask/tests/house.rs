@@ -133,7 +133,7 @@ fn first_names(code: &str, start: &str) -> BTreeSet<String> {
                 depth
             }
         };
-        // One name, or what stands in braces, where commas of the outer pair divide.
+        // One name, or what is in braces, where commas of the outer pair divide.
         let (mut depth, mut of_list) = (depths(), depths());
         let list = code[at + start.len()..].split(|c| depth(c) == 0 && !is_word(c)).next().unwrap_or_default();
         let parts = list.split(|c| of_list(c) <= 1 && "{,".contains(c));
@@ -154,7 +154,7 @@ fn no_circles_between_modules() {
         let modules: Vec<(Vec<String>, &PathBuf)> = files.iter().map(|file| (module(file, source), file)).collect();
         let nouns: BTreeSet<String> = modules.iter().filter_map(|(own, _)| own.first().cloned()).collect();
         let mut knows = Arrows::new();
-        // A noun is what stands first in a path: a file, or a folder with all that is in it.
+        // A noun is what is first in a path: a file, or a folder with all that is in it.
         for (own, file) in modules.iter().filter(|(_, file)| !file.ends_with("tests.rs")) {
             let (Some(noun), text) = (own.first(), fs::read_to_string(file).unwrap()) else { continue };
             let code = text.split("#[cfg(test)]").next().unwrap_or_default().lines();
@@ -208,7 +208,7 @@ fn names<const N: usize>(names: [&str; N]) -> BTreeSet<String> {
     names.map(str::to_owned).into()
 }
 
-/// Those who stand in a circle, or between two: who knows none of them, or is known by none, is none of them.
+/// Those in a circle, or between two circles. One that knows none of the others, or that none knows, isn't among them.
 fn in_circles(knows: &Arrows) -> Vec<String> {
     let mut left = knows.clone();
     loop {

@@ -25,7 +25,7 @@ const SIGNAL: Opt = Opt::number_or(Side::Both, "signal-every", "1", "One request
 
 /// Bytes of a message, which go inline.
 const SIZE: usize = 64;
-/// After so many looks into the memory, is the peer still there? A look costs next to nothing, the question a system call.
+/// After this many looks into the memory, is the peer still there? A look costs next to nothing, the question a system call.
 const PATIENCE: u64 = 1 << 16;
 
 /// As in lesson 10: 4.096 µs × 2^19 = 2.1 s.
@@ -114,7 +114,7 @@ impl<'a> Game<'a> {
         turn % self.signal_every == 0 || turn == self.count
     }
 
-    /// What has to be done besides comes after the post: by then the message is on its way.
+    /// What must be done besides comes after the post: by then the message is on its way.
     fn hit(&mut self, turn: u64) -> Result<()> {
         if self.polls_memory {
             self.outbox[SIZE - 8..].copy_from_slice(&turn.to_ne_bytes());

@@ -57,7 +57,7 @@ pub fn culprit<'a>(
     if !trial.is_right_with(&others)? {
         return trial.here_or_outside(changed, others).map(Some);
     }
-    // With the first `low` of them it is wrong, with the first `high` it is right. What lies between is halved.
+    // With the first `low` of them it is wrong, with the first `high` it is right. What is between is halved.
     let (mut low, mut high) = (0, others.len());
     while high - low > 1 {
         let middle = (low + high) / 2;

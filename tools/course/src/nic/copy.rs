@@ -102,7 +102,7 @@ impl MineNic {
     }
 }
 
-/// What stands in a hole in the project's own source: the solution.
+/// What is in a hole in the project's own source: the solution.
 pub fn solution(project: &Project, hole: &Hole) -> Result<String> {
     let text = read(project.root.join(TOOLS).join(&hole.place.file))?;
     Ok(text[body(&text, &hole.place.function)?].to_owned())

@@ -1,9 +1,9 @@
-//! Bodies of functions in a source, found by how rustfmt lays them out: the closing brace stands below the first word.
+//! Bodies of functions in a source. We find them by how rustfmt lays them out, with the closing brace below the first word.
 
 use anyhow::{bail, Context, Result};
 use std::ops::Range;
 
-/// What stands in a body, further in than the function.
+/// What is in a body, further in than the function.
 const INDENT: &str = "    ";
 
 /// Where the body of a function is: all lines between its braces.
@@ -11,7 +11,7 @@ pub fn body(text: &str, function: &str) -> Result<Range<usize>> {
     let mut lines = starts(text).filter(|(_, line)| is_head(line, function));
     let (head, line) = lines.next().with_context(|| format!("there is no `fn {function}`"))?;
     if lines.next().is_some() {
-        bail!("there are two of `fn {function}`");
+        bail!("there are two functions `fn {function}`");
     }
     let close = format!("{}}}", &line[..line.len() - line.trim_start().len()]);
     let mut behind = starts(text).skip_while(|(at, _)| *at < head);
@@ -29,12 +29,12 @@ pub fn with_body(text: &str, function: &str, new: &str) -> Result<String> {
     Ok([&text[..range.start], &new, &text[range.end..]].concat())
 }
 
-/// The text without its tests. They stand at its end, and some of them hold the answer to a hole above.
+/// The text without its tests. They are at its end, and some of them hold the answer to a hole above.
 pub fn without_tests(text: &str) -> &str {
     text.find("\n#[cfg(test)]\n").map_or(text, |at| &text[..at])
 }
 
-/// What a source becomes that somebody has written in, when it is laid out anew. `laid` is what was laid out for her, `new`
+/// What a source becomes that somebody has written in, when it is laid out again. `laid` is what was laid out for her, `new`
 /// what would be today. Bodies that she has changed stay; the others are those of today. None if she has changed more than these
 /// bodies, and the project has, too.
 pub fn merged(hers: &str, laid: &str, new: &str, functions: &[&str]) -> Option<String> {

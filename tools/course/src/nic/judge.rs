@@ -1,5 +1,5 @@
 //! Runs the judge that was built with the learner's NIC, by cargo alone, and hears what it says. Her code runs in the judge's own
-//! process, and can end it, block it or fill the memory. So only a complete report counts, and each has to begin with a line that the
+//! process, and can end it, block it or fill the memory. So only a complete report counts, and each must begin with a line that the
 //! judge was given this time (`tools/nic/examples/judge/report.rs`).
 
 use crate::nic::hole::Hole;

@@ -1,6 +1,6 @@
 //! The staircase: after which lesson of part three which lessons of parts one and two run on the learner's NIC.
 
-/// Each lesson with holes; and what runs when they are filled, too, and did not run before. A run has the name of its story, as
+/// Each lesson with holes; and what also runs once they are filled, and didn't run before. A run has the name of its story, as
 /// `04-multi-packet`. A test fills lesson by lesson, and tries all stories each time.
 ///
 /// Part two needs no more than part one, but for what fails there on purpose.

@@ -42,16 +42,16 @@ fn right_answers_are_taken_however_they_are_written_and_wrong_ones_named() {
     assert_eq!(wrong_of(&answers("'rq_psn (x)'", "0.63")).unwrap(), ["status", "who"]);
     assert_eq!(wrong_of(&task.sheet(&[])).unwrap(), ["frame", "status", "who"]);
     let error = format!("{:#}", wrong_of("frame = \nwho").unwrap_err());
-    assert!(error.contains("each answer is a line as") && error.contains("line 1"), "{error}");
+    assert!(error.contains("an answer must be a line like") && error.contains("line 1"), "{error}");
 }
 
 #[test]
 fn mistakes_in_questions_are_named() {
     let error = |text: String| format!("{:#}", task(&text).unwrap_err());
-    assert!(error(TEXT.replace("answer = \"b\"", "answer = \"c\"")).contains("none of its choices"));
-    assert!(error(TEXT.replace("answer = \"b\"", "")).contains("has a frame, or an answer"));
+    assert!(error(TEXT.replace("answer = \"b\"", "answer = \"c\"")).contains("one of its choices"));
+    assert!(error(TEXT.replace("answer = \"b\"", "")).contains("must have either a frame or an answer"));
     assert!(error(TEXT.replace("read =", "server =")).contains("unknown field `server`"));
-    assert!(error(TEXT.replace("RDMA Write Only", "Write")).contains("calls no packet"));
+    assert!(error(TEXT.replace("RDMA Write Only", "Write")).contains("no packet called"));
     let nothing = task(&TEXT.replace("RDMA Write Only", "NAK")).unwrap();
     let error = nothing.prove(&Project::find().unwrap()).unwrap_err().to_string();
     assert!(error.contains("nothing that the question `frame` asks for"), "{error}");

@@ -19,7 +19,10 @@ fn every_change_applies_and_every_answer_is_in_its_capture() {
     let project = Project::find().unwrap();
     let changes = Changes::all(&project).unwrap();
     assert!(differences::named(&project, &changes.breaks).unwrap().len() > 5);
-    assert!(differences::named(&project, &[]).unwrap_err().to_string().contains("none that runs on the device"));
+    assert!(differences::named(&project, &[])
+        .unwrap_err()
+        .to_string()
+        .contains("no change of that name runs on the device"));
     for proof in proofs(&changes) {
         Copy::lay_out(&project, &proof.change).unwrap();
     }
@@ -45,5 +48,5 @@ fn an_unknown_name_is_named() {
         (output.status.code(), String::from_utf8(said).unwrap())
     };
     let (status, said) = prove(&["04-whose", "04-whoso"]);
-    assert!(status == Some(3) && said.starts_with("course: there is no change 04-whoso: "), "{said}");
+    assert!(status == Some(3) && said.starts_with("course: there is no change 04-whoso; "), "{said}");
 }

@@ -218,9 +218,9 @@ fn one_folder_that_cannot_be_graded_keeps_nobody_else_from_it() {
         "a pipe",
         "no program",
         "more than a MiB",
-        "it is a link",
-        ".git is no folder",
-        "alternates leads elsewhere",
+        "it's a link",
+        ".git isn't a folder",
+        "alternates leads out of it",
         "there is no",
     ];
     for (row, why) in rows.as_array().unwrap().iter().zip(expected) {

@@ -7,7 +7,7 @@ use course::nic::hole::Hole;
 use course::project::Project;
 use run::files::{read, write};
 
-/// A hole, a piece of the project's own body, and what stands there instead.
+/// A hole, a piece of the project's own body, and what is there instead.
 type Edit = (&'static str, &'static str, &'static str);
 
 #[rustfmt::skip]
@@ -245,7 +245,7 @@ fn changed(right: &str, (hole, from, to): &Edit) -> String {
     right.replacen(from, to, 1)
 }
 
-/// A body as it stands in a page, without the indentation of its function.
+/// A body as it is in a page, without the indentation of its function.
 fn dedented(body: &str) -> String {
     let indent = body.lines().filter(|line| !line.is_empty()).map(|line| line.len() - line.trim_start().len()).min();
     body.lines().map(|line| line.get(indent.unwrap_or(0)..).unwrap_or_default().to_owned() + "\n").collect()

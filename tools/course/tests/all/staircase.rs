@@ -89,7 +89,7 @@ fn ran(device: &Path, story: &Story) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}: {said}", story.file_name()))
 }
 
-/// What has to run when the holes of so many lessons are filled.
+/// What must run when the holes of this many lessons are filled.
 fn expected(lessons: usize) -> Names {
     STAIRS[..lessons].iter().flat_map(|(_, runs)| runs.split_whitespace()).map(str::to_owned).collect()
 }

@@ -69,7 +69,7 @@ fn no_story_and_no_view_of_a_capture_hangs_on_a_sentence() {
             told.collect::<Vec<_>>()
         };
         assert_eq!(explained(&other), explained(&run), "{}", story.file_name());
-        // The same lines stand open, and the same steps begin at them.
+        // The same lines are open, and the same steps begin at them.
         let drawn = |run: &[u8]| {
             let text = lanes::story(run, story, Style { color: false, width: 5000 }).unwrap();
             let numbers = text.lines().filter_map(|line| line.split_whitespace().next()?.parse().ok());

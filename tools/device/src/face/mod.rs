@@ -1,4 +1,4 @@
-//! What stands behind the two device files: `/dev/infiniband/uverbs0` (verbs) and `/dev/infiniband/rdma_cm` (connections).
+//! What answers the two device files: `/dev/infiniband/uverbs0` (verbs) and `/dev/infiniband/rdma_cm` (connections).
 //! Programs write commands there, as the kernel's headers say.
 
 pub mod ucma;

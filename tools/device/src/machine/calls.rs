@@ -22,7 +22,7 @@ enum Answer {
     Value(i64),
     /// It has been answered, with a descriptor.
     Given,
-    /// The device has to know; it answers a write.
+    /// The device must know; it answers a write.
     Asked(Asked),
 }
 
@@ -134,7 +134,7 @@ impl Machine {
         self.sysfs.device(self.files.kind(file)?)
     }
 
-    /// A call with a path, which stands at this place of its arguments.
+    /// A call with a path, which is at this place of its arguments.
     fn path(&mut self, call: &Call, asked: OnPath, at: usize) -> Result<Answer, Errno> {
         let [a, b, c] = [1, 2, 3].map(|behind| call.arguments[at + behind]);
         let path = process::string(call.thread, call.arguments[at]).unwrap_or_default();
@@ -200,7 +200,7 @@ impl Machine {
         self.hand_out(call, &theirs, 0, flags)
     }
 
-    /// A copy must have one of our numbers, too: the kernel would give it the first free one.
+    /// A copy must also have one of our numbers, and the kernel would give it the first free one.
     fn duplicate(&mut self, call: &Call, least: RawFd, cloexec: bool) -> Result<Answer, Errno> {
         let Some((file, _)) = self.ours(call) else { return Ok(Answer::Pass) };
         let mut flags = OFlags::empty();

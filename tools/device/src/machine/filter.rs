@@ -141,7 +141,7 @@ const fn load(offset: u32) -> sock_filter {
     step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset, 0, 0)
 }
 
-/// Skips so many steps if the test says yes, or no.
+/// Skips this many steps if the test says yes, or no.
 const fn test(kind: u32, value: u32, yes: u8, no: u8) -> sock_filter {
     step(libc::BPF_JMP | kind | libc::BPF_K, value, yes, no)
 }

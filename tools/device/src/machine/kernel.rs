@@ -1,5 +1,5 @@
 //! The system calls that no crate offers: seccomp(2) and the commands of its listener (seccomp_unotify(2)),
-//! process_vm_readv(2). All `unsafe` of the machine stands here; who calls these functions can do nothing wrong.
+//! process_vm_readv(2). All `unsafe` of the machine is here, and callers of these functions can do nothing wrong.
 
 use libc::{c_int, c_ulong, c_void, iovec, seccomp_notif, seccomp_notif_addfd, seccomp_notif_resp, sock_filter};
 use rustix::io::Errno;

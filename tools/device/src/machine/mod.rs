@@ -41,7 +41,7 @@ use std::os::fd::{AsFd, BorrowedFd, RawFd};
 use std::time::Duration;
 use sysfs::Sysfs;
 
-/// What only the device can answer, or has to know.
+/// What only the device can answer, or must know.
 #[derive(Debug)]
 pub enum Asked {
     /// A program has opened a device. It is answered already.
@@ -78,7 +78,7 @@ pub struct Machine {
     told: VecDeque<Asked>,
     /// Somebody has called since that was asked last.
     was_called: bool,
-    /// Its program is in a sandbox, where it finds by itself what lies in sysfs.
+    /// Its program is in a sandbox, where it finds by itself what is in sysfs.
     is_shut_in: bool,
     /// How often each thread has called, and waited for nothing but the answer; counted where the device is strict.
     calls: BTreeMap<u32, u64>,

@@ -36,7 +36,7 @@ impl Poll {
         epoll::create(CreateFlags::CLOEXEC).map(Poll)
     }
 
-    /// Waits for this, too. It ends when the descriptor is closed.
+    /// Also waits for this. It ends when the descriptor is closed.
     pub fn add(&self, what: impl AsFd, ready: Ready) -> Result<(), Errno> {
         let (kind, number, flags) = match ready {
             Ready::Call => (0, 0, EventFlags::IN),

@@ -36,7 +36,7 @@ pub(super) fn is_elsewhere(path: &[u8], first: u32) -> bool {
 /// The number of a process's parent; none if there's no such process, or if it has none.
 fn parent(process: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // Its name stands in parentheses, and may itself hold some.
+    // Its name is in parentheses, and may itself hold some.
     let parent = stat.rsplit(") ").next()?.split(' ').nth(1)?.parse().ok()?;
     (parent != 0).then_some(parent)
 }

@@ -36,7 +36,7 @@ use std::time::Duration;
 /// How long a child may need from fork to its filter.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The variable that says where the machine's sysfs is, for a sandbox: there a program has to find it by itself, at `/`.
+/// The variable that says where the machine's sysfs is, for a sandbox: there a program must find it by itself, at `/`.
 const SYSFS: &str = "NIC_SYSFS";
 
 impl Machine {
@@ -174,13 +174,15 @@ fn received(socket: &UnixStream) -> Result<(u32, Listener)> {
         _ => None,
     });
     match (got, listener) {
-        (Err(Errno::AGAIN), _) => bail!("the program was not started within {} s", PATIENCE.as_secs()),
+        (Err(Errno::AGAIN), _) => {
+            bail!("the program didn't start within {} s. If this machine is busy, try again", PATIENCE.as_secs())
+        }
         (Err(errno), _) => Err(errno).context("recvmsg"),
         (Ok(_), Some(listener)) => Ok((u32::from_ne_bytes(number), Listener(Arc::new(listener)))),
         (Ok(got), None) if got.bytes == 8 => {
             Err(refused("seccomp", Errno::from_raw_os_error(i32::from_ne_bytes(errno))))
         }
-        (Ok(_), None) => bail!("the program ended before it was one"),
+        (Ok(_), None) => bail!("the program's process ended before the program began. Run the same command again"),
     }
 }
 
@@ -189,16 +191,16 @@ fn refused(call: &str, errno: Errno) -> anyhow::Error {
     let yama = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
     let next = match (call, errno) {
         ("seccomp", Errno::BUSY) => {
-            "the program runs under a supervisor already, and there can be one: run it outside of `device`, or of the container \
+            "the program already runs under a supervisor, and there can be only one. Run it outside of `device`, or of the container \
              engine or sandbox that watches it"
         }
         ("seccomp", Errno::INVAL) | (_, Errno::NOSYS) => {
-            "this kernel or sandbox has none (gVisor has none, Linux since 5.9): run it elsewhere"
+            "this kernel or sandbox doesn't offer it (gVisor doesn't, Linux does since 5.9). Run it elsewhere"
         }
         ("process_vm_readv", Errno::PERM) if yama.trim() == "2" => "`sudo sysctl kernel.yama.ptrace_scope=1` allows it",
         ("process_vm_readv", Errno::PERM) if yama.trim() == "3" => "reboot with kernel.yama.ptrace_scope=1",
-        (_, Errno::PERM | Errno::ACCESS) => "a sandbox forbids it: allow it there, as Docker and Podman do by default",
-        _ => "its man page says why",
+        (_, Errno::PERM | Errno::ACCESS) => "a sandbox forbids it. Allow it there, as Docker and Podman do by default",
+        _ => "its man page explains the error",
     };
-    anyhow!("no program can have the device, for {call} fails: {errno}: {next}")
+    anyhow!("cannot give programs the device, because {call} fails: {errno}: {next}")
 }

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 
-/// A time is so many bytes long: nanoseconds since the begin, in the order of this machine.
+/// A time is this many bytes long: nanoseconds since the begin, in the order of this machine.
 const TIME: usize = 8;
 const LARGEST: usize = 16 << 10;
 

@@ -1,6 +1,6 @@
 //! A node: its NIC, which is the core of the crate `nic` with a socket, and all that programs have made on it.
 //!
-//! One thread serves a node, so nothing here is locked. What programs see of it stands in [`face`](crate::face).
+//! One thread serves a node, so nothing here is locked. What programs see of it is in [`face`](crate::face).
 
 pub mod clock;
 pub mod line;
@@ -47,7 +47,7 @@ const LATE_READ: Duration = Duration::from_millis(150);
 /// An open `/dev/infiniband/uverbs0`.
 #[derive(Debug)]
 pub struct Context {
-    /// Whose memory its regions lie in.
+    /// Whose memory its regions are in.
     pub process: Process,
     /// Async events.
     pub events: Option<Rc<Pipe>>,
@@ -91,7 +91,7 @@ pub struct QpEntry {
     pub cap: Cap,
     /// The attributes that were set last.
     pub asked: ModifyQp,
-    /// When it has to be looked at again.
+    /// When it must be looked at again.
     pub due: Option<Time>,
 }
 
@@ -108,7 +108,7 @@ pub struct Net<'a> {
     pub cm: &'a mut Cm,
     pub now: Time,
     pub out: &'a mut Vec<CmEffect>,
-    /// 64 bits drawn by lot.
+    /// 64 random bits.
     pub random: u64,
 }
 
@@ -118,7 +118,7 @@ pub struct Nic {
     pub clock: Clock,
     /// What it sends on; None: on nothing with a rate.
     pub link: Option<Link>,
-    /// What is drawn by lot if time is virtual: always the same.
+    /// The random numbers if time is virtual, which are always the same.
     lot: Lot,
     /// A program was told something since this was looked at.
     pub has_told: bool,

@@ -56,7 +56,7 @@ impl Port {
             return;
         }
         let bytes = datagram::seal(self.address, to, packet);
-        // First the tap: what the receiver does about it comes later there, too.
+        // The tap comes first, because there as well the receiver acts later.
         self.tap.packet(&bytes);
         if !self.is_wired {
             send(&self.socket, to, packet.class, &bytes[datagram::payload_offset(to)..]);
@@ -81,7 +81,7 @@ impl Port {
         }
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, flags, None)?;
-        // Other nodes of this machine join it, too.
+        // Other nodes of this machine also join it.
         sockopt::set_socket_reuseaddr(&socket, true)?;
         bind_to(&socket, &SocketAddrV4::new(to, ROCE_PORT))?;
         let socket = UdpSocket::from(socket);
@@ -143,7 +143,7 @@ pub fn taken(address: IpAddr, error: &io::Error) -> String {
     const LAST: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 255, 255, 254));
     let is_taken = |error: &io::Error| error.kind() == io::ErrorKind::AddrInUse;
     match error {
-        error if !is_taken(error) => format!("cannot have UDP port 4791 of {address}: {error}; --address names the address"),
+        error if !is_taken(error) => format!("cannot bind UDP port 4791 of {address}: {error}. Choose another address of this machine with --address"),
         _ if bind(LAST).is_err_and(|error| is_taken(&error)) => all_taken(),
         _ => format!(
             "the device of another program has UDP port 4791 of {address}: end that program, or give this one another address, \
@@ -166,7 +166,7 @@ pub fn bind(address: IpAddr) -> io::Result<UdpSocket> {
         }
     };
     if let IpAddr::V4(own) = address {
-        // To groups, too, datagrams go from our address, and over a router if there is one.
+        // Datagrams to groups also go from our address, and over a router if there is one.
         set(&socket, level, libc::IP_MULTICAST_IF, c_int::from_ne_bytes(own.octets()));
         set(&socket, level, libc::IP_MULTICAST_TTL, 64);
     }

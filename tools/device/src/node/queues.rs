@@ -189,7 +189,7 @@ fn bind(wqe: &SendWqe) -> Bind {
     Bind { window, next: rkey as u8, region, address, length, access: Access(access) }
 }
 
-/// The same for a datagram: its address handle has to be of the queue pair's domain.
+/// The same for a datagram: its address handle must be of the queue pair's domain.
 fn datagram(wqe: &SendWqe, pd: u32, handles: &Table<AddressHandle>) -> Option<(Work, bool)> {
     let Ud { remote_qpn, remote_qkey, ah_num, .. } = part(wqe);
     let AddressHandle { address, class, .. } = *handles.any(ah_num).filter(|handle| handle.pd == pd)?;

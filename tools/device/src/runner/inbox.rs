@@ -69,7 +69,7 @@ impl Inbox {
             let name = [self.name.as_bytes(), &[kind, node as u8]].concat();
             let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)?;
             socket.connect_addr(&SocketAddr::from_abstract_name(&self.name)?)?;
-            // What is written at once is one message, and has to fit: as much as the kernel allows, 416 KiB unless an
+            // What is written at once is one message, and must fit: as much as the kernel allows, 416 KiB unless an
             // administrator has changed it (socket(7), wmem_max).
             set_socket_send_buffer_size(&socket, 1 << 20)?;
             Ok(socket)

@@ -119,7 +119,7 @@ impl Link {
             if self.still.look(guardian) == Doing::Work {
                 return Turn::Wait;
             }
-            // Calls that wait are done at this time, too; what comes of them is new again.
+            // Calls that wait are also done at this time, and what they cause is new again.
             self.is_news = false;
             (0..self.nodes.len()).for_each(|node| self.ask(node, wire.now(), &[]));
             return Turn::Asked;
@@ -147,5 +147,5 @@ impl Link {
 /// They are not understood.
 pub fn parameters(settings: &Settings) -> Result<Option<Parameters>> {
     let parsed = settings.dcqcn.as_deref().map(Parameters::parse).transpose();
-    parsed.map_err(|error| anyhow!("the wire's `dcqcn` is not understood: {error}"))
+    parsed.map_err(|error| anyhow!("cannot read the `dcqcn` of wire=: {error}"))
 }

@@ -40,8 +40,8 @@ use std::time::{Duration, Instant};
 use stop::Stop;
 use wires::Wires;
 
-/// How long a server that neither says that it listens, nor anything else, nor works, has before the clients start: a client
-/// that comes too early knocks where nobody is.
+/// How long we wait for a server that neither says that it listens, nor anything else, nor works, before the clients start, because a client
+/// that comes too early finds nobody listening.
 const SILENCE: Duration = Duration::from_secs(10);
 
 /// How long a server that works may be without a word. On a busy machine a program can need many seconds to begin.
@@ -50,7 +50,7 @@ const BEGINNING: Duration = Duration::from_secs(30);
 /// How often we look at the clock while all run.
 const TURN: Duration = Duration::from_millis(500);
 
-/// How often we look whether it listens on TCP.
+/// How often we check whether it listens on TCP.
 const GLANCE: Duration = Duration::from_millis(5);
 
 /// The exit status of a lesson that does not understand its command line.
@@ -61,53 +61,53 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 
 #[derive(Args)]
 pub struct Options {
-    /// Show what the devices decide, too
+    /// Also show what the devices decide
     #[arg(long)]
     log: bool,
     /// Act on packets, for example: drop 1st "RC Acknowledge" from server (docs/lab.md has more);
     /// or put a switch between the nodes: link 1 Gbit/s 5 us (docs/device_switch.md has more)
     #[arg(long, default_value = "", hide_default_value = true)]
     pub wire: String,
-    /// The address of a node's device, one of this machine: the server's first, then the others'. Who has none takes the first
-    /// free one from 127.0.0.2 on
+    /// The address of a node's device, which must be one of this machine's: first the server's, then the others'. A node without one takes
+    /// the first free address from 127.0.0.2 on
     #[arg(long)]
     address: Vec<IpAddr>,
     /// How long the programs may run, in seconds
     #[arg(long, default_value_t = 60)]
     deadline: u64,
-    /// How long the others may go on when a program has failed, in seconds; until the deadline unless this is said
+    /// How long the other programs may go on after one has failed, in seconds; without this, until the deadline
     #[arg(long)]
     grace: Option<u64>,
-    /// End what runs when nothing has happened for so many seconds: no line, no packet, no system call
+    /// End the run when nothing has happened for this many seconds: no line, no packet, no system call
     #[arg(long)]
     idle: Option<u64>,
-    /// End what runs when it has said and sent so many MiB
+    /// End the run when its lines and packets have this many MiB
     #[arg(long)]
     most: Option<u64>,
-    /// End what runs when its programs, with all that they have started, have so many MiB of memory together
+    /// End the run when its programs, with everything they have started, use this many MiB of memory together
     #[arg(long)]
     memory: Option<u64>,
-    /// Arm a completion queue only when a completion is in it, or has not come within a moment: a program that looks, arms and
-    /// sleeps, in this order, sleeps for ever
+    /// Arm a completion queue only when a completion is in it, or none has come within a moment. A program that polls, arms and
+    /// sleeps, in this order, then sleeps for ever
     #[arg(long)]
     late_arm: bool,
-    /// Read a request some time after its doorbell: whose memory was changed or given back by then sends something else, or fails
+    /// Read a request some time after its doorbell. A program that has changed or freed its memory by then sends something else, or fails
     #[arg(long)]
     late_read: bool,
-    /// Be strict with the program of this node, as other machines are: lkeys are no rkeys, memory that is freed is written over,
-    /// a long sleep is over sooner, and who goes in circles while it waits is told of
+    /// Be as strict with this node's program as other machines are: an lkey doesn't work as an rkey, freed memory is written over,
+    /// a long sleep ends sooner, and the log says so if the program waits in a busy loop
     #[arg(long, value_name = "NODE")]
     strict: Vec<String>,
-    /// The folder of the results, below target/device/runs
+    /// The folder for the results, in target/device/runs
     #[arg(long)]
     name: Option<String>,
-    /// Copy the run file to this place, too
+    /// Also copy the run file to this place
     #[arg(long)]
     pcap: Option<PathBuf>,
     /// Show nothing while the programs run
     #[arg(long)]
     quiet: bool,
-    /// Tell at the end how it went as JSON, in one line on standard output, and show nothing else
+    /// At the end print how it went as JSON, in one line on standard output, and show nothing else
     #[arg(long)]
     json: bool,
 }
@@ -478,7 +478,7 @@ impl Session<'_> {
         }
         if let Some((node, when)) = self.failed {
             let name = &self.run.nodes[node].name;
-            // It has sent nothing, so nobody will ever hear of it.
+            // It has sent nothing, so the others would wait for it for ever.
             if self.programs[node].exit == Some(USAGE) && self.run.nodes[node].program().starts_with("lesson-") {
                 return Some(format!("when the {name} had not understood its options"));
             }
@@ -486,7 +486,7 @@ impl Session<'_> {
                 return Some(format!("{grace} s after the {name} had failed"));
             }
         }
-        // Who waits for one that has failed is told that.
+        // A program that waits for a failed one gets an error that says so.
         let is_failing = self.failed.is_some() && grace.is_some();
         if idle.is_some() && !is_failing && self.all_started() && heard.elapsed() >= self.silence() {
             return Some(format!("when nothing had happened for {} s", self.silence().as_secs()));

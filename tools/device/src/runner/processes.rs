@@ -59,7 +59,7 @@ impl Processes {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        let guardian = guardian.spawn().context("cannot start this program once more")?;
+        let guardian = guardian.spawn().context("cannot start a second copy of this program")?;
         let programs = Arc::default();
         let buried = Arc::clone(&programs);
         thread::spawn(move || bury(&buried));
@@ -152,7 +152,7 @@ pub fn memory(roots: &[u32]) -> u64 {
     let all = entries(Path::new("/proc")).filter_map(|process| {
         let number: u32 = process.file_name()?.to_str()?.parse().ok()?;
         let stat = fs::read(process.join("stat")).ok()?;
-        // The name stands in brackets before that, and may itself hold some.
+        // The name is in brackets before that, and may itself hold some.
         let stat = String::from_utf8_lossy(&stat).rsplit_once(") ")?.1.to_owned();
         let field = |at| stat.split(' ').nth(at)?.parse::<u64>().ok();
         Some((number, (field(PARENT)? as u32, field(PAGES)?)))
@@ -182,7 +182,7 @@ fn kill(process: &Path) -> bool {
     number.is_some_and(|number| kill_process(number, Signal::KILL).is_ok())
 }
 
-/// A process's or a thread's state, as a letter of proc(5): it stands behind its name in brackets.
+/// A process's or a thread's state, as a letter of proc(5): it comes after its name in brackets.
 pub fn state(process: &Path) -> Option<char> {
     let stat = fs::read(process.join("stat")).ok()?;
     String::from_utf8_lossy(&stat).rsplit_once(") ").and_then(|(_, state)| state.chars().next())

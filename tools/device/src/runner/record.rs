@@ -135,7 +135,7 @@ impl<'s> Recorder<'s> {
         let ended =
             Ended { exits, trouble: self.file.trouble.as_deref(), counts: &self.file.counts, file: self.path.clone() };
         if run.options.json {
-            // One line, as what a program that has the terminal said stands before it.
+            // One line, as what a program that has the terminal said comes before it.
             print(&format!("{}\n", Value::Object(ended.json())));
         } else if run.guest != Guest::Only {
             // What a switch was like shows over time.

@@ -44,7 +44,7 @@ impl Still {
         self.looks = 0;
     }
 
-    /// What they do; a program that ends meanwhile is a change, too.
+    /// What they do; a program that ends meanwhile also counts as a change.
     pub fn look(&mut self, guardian: u32) -> Doing {
         let all = children(guardian);
         let begin = times(&all);

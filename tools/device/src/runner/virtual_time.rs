@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 /// How long programs that work are left alone.
 const MOMENT: Duration = Duration::from_micros(50);
-/// So many turns, before others look at what they have to look at.
+/// So many turns, before others look at what they must look at.
 const TURNS: usize = 1000;
 /// How often we look when nothing is due: a program sleeps for a time, or waits for another one.
 const IDLE: Duration = Duration::from_millis(2);
@@ -78,7 +78,11 @@ impl Session<'_> {
     fn hear_nodes(&mut self) -> Result<()> {
         let begun = Instant::now();
         while self.wires.link.as_ref().is_some_and(|link| link.is_waiting()) && self.panicked.is_none() {
-            ensure!(begun.elapsed() < PATIENCE, "a device has not answered for {} s", PATIENCE.as_secs());
+            ensure!(
+                begun.elapsed() < PATIENCE,
+                "a device hasn't answered for {} s. If this machine is busy, run the same command again",
+                PATIENCE.as_secs()
+            );
             if let Some(message) = self.inbox.next(Duration::from_millis(100))? {
                 self.take(message)?;
             }

@@ -2,7 +2,7 @@
 
 use device::machine::calls_of;
 
-/// What stands in a backtrace for a function without a name.
+/// What is in a backtrace for a function without a name.
 const UNKNOWN: &str = "<unknown>";
 
 /// The function of the NIC in which a thread of ours is, and its line, if the program was built with lines.

@@ -39,7 +39,7 @@ struct Sockets {
 }
 
 impl Wires {
-    /// A wire for so many nodes; the first ones have these addresses.
+    /// A wire for this many nodes; the first ones have these addresses.
     pub fn new(mut wire: Wire, nodes: usize, addresses: &[IpAddr]) -> Result<Wires> {
         let wanted = addresses.iter().map(|address| match port::bind(*address) {
             Ok(socket) => Ok((socket, *address)),

@@ -52,7 +52,7 @@ impl Buffer {
         let base = unsafe { libc::mmap(std::ptr::null_mut(), 2 * Self::AROUND, nothing, flags, -1, 0) };
         assert_ne!(base, libc::MAP_FAILED);
         let buffer = Buffer(base.cast());
-        // SAFETY: it lies in the mapping, on a page.
+        // SAFETY: it is in the mapping, on a page.
         let done =
             unsafe { libc::mprotect(buffer.start().cast(), 8 * Self::WORDS, libc::PROT_READ | libc::PROT_WRITE) };
         assert_eq!(done, 0);
@@ -187,7 +187,7 @@ const CONSUMER: usize = 256;
 
 impl Mapped {
     fn number(&self, at: usize) -> &AtomicU32 {
-        // SAFETY: it lies in the mapping, aligned; the device sees it as an atomic, too.
+        // SAFETY: it is in the mapping, aligned; the device sees it as an atomic, too.
         unsafe { &*self.base.add(at).cast() }
     }
 
@@ -323,7 +323,7 @@ fn request(opcode: u32, ex: u32, wr: &impl Pod, dma: Dma) -> SendWqe {
     wqe
 }
 
-/// What newer requests say lies where the provider puts it, and completions tell what they should.
+/// What newer requests say is where the provider puts it, and completions tell what they should.
 #[test]
 fn requests_are_understood() {
     if !acts() {
@@ -352,7 +352,7 @@ fn requests_are_understood() {
     // Not while one lies on it.
     assert_eq!(device.tell(DEREG_MR, &region.mr_handle), Err(EINVAL));
 
-    // ATOMIC WRITE: its bytes stand behind the request, whatever its flags say.
+    // ATOMIC WRITE: its bytes come after the request, whatever its flags say.
     let to = Rdma { remote_addr: start + 8, rkey, reserved: 0 };
     sends.post(&request(15, 0, &to, bytes(8)), b"eight by");
     let wc = device.does(qp, &completions);

@@ -57,7 +57,7 @@ fn fetched() -> PathBuf {
     folder
 }
 
-/// What became of each test: ok, ERROR, FAIL, or skipped and why. Warnings may stand between its name and that.
+/// What became of each test: ok, ERROR, FAIL, or skipped and why. Warnings may be between its name and that.
 fn results(text: &str) -> BTreeMap<String, String> {
     let (mut name, mut results) = (String::new(), BTreeMap::new());
     for line in text.lines() {

@@ -18,7 +18,7 @@ use std::ops::Range;
 /// A key that opens nothing.
 pub const NO_KEY: u32 = 0xffff_ff00;
 
-/// What is wrong with a request, and what has to come of it.
+/// What is wrong with a request, and how the NIC must answer it.
 struct Wrong {
     what: &'static str,
     /// The receive that is posted: its room, and whether its key is good.

@@ -66,7 +66,7 @@ fn without_control_most_is_lost_and_one_sender_gets_what_the_others_miss() {
     assert!(network.broken.iter().all(|status| *status == Status::RetryExcErr), "{:?}", network.broken);
 }
 
-/// One sender alone, and one packet in a hundred lost by lot: all arrives, for the requester goes back, but sends much twice.
+/// One sender alone loses one packet in a hundred at random. Everything arrives, because the requester goes back, but it sends a lot twice.
 #[test]
 fn one_loss_in_a_hundred_costs_more_than_a_hundredth() {
     let goodput = |wire: &str| {

@@ -97,7 +97,7 @@ impl Format {
             _ => return Err(truncated(0, "file header")),
         };
         input.begin(24, "file header")?;
-        // The upper bits say whether frames end with a checksum; it lies beyond the IP packet anyway.
+        // The upper bits say whether frames end with a checksum; it is beyond the IP packet anyway.
         let link = LinkType(order.u32(&input.bytes, 20) as u16);
         let interface = Interface { name: None, link, snap_length: 0, frequency, offset: 0 };
         Ok(Format { is_pcapng: false, order, interfaces: vec![interface] })

@@ -11,7 +11,7 @@ pub(super) enum Order {
 }
 
 impl Order {
-    /// The number of so many bytes at `at`; the caller has checked that it is there.
+    /// The number of this many bytes at `at`; the caller has checked that it is there.
     pub(super) fn number(self, bytes: &[u8], at: usize, width: usize) -> u64 {
         let bytes = bytes[at..at + width].iter();
         let add = |number: u64, byte: &u8| number << 8 | u64::from(*byte);
@@ -56,7 +56,7 @@ impl<R: Read> Input<R> {
         Ok(Input { magic, input, bytes: Vec::new(), offset: 0, next: 0 })
     }
 
-    /// Begins the next packet or block with so many bytes; false if the file ends exactly here.
+    /// Begins the next packet or block with this many bytes; false if the file ends exactly here.
     pub(super) fn begin(&mut self, count: usize, what: &'static str) -> Result<bool, Error> {
         self.offset = self.next;
         self.bytes.clear();
@@ -67,7 +67,7 @@ impl<R: Read> Input<R> {
         }
     }
 
-    /// Reads on until there are so many bytes of it.
+    /// Reads on until there are this many bytes of it.
     pub(super) fn extend(&mut self, count: usize, what: &'static str) -> Result<(), Error> {
         let missing = count.saturating_sub(self.bytes.len());
         match self.read(missing)? < missing {
@@ -76,7 +76,7 @@ impl<R: Read> Input<R> {
         }
     }
 
-    /// Jumps to the end of what has so many bytes in all, without keeping them.
+    /// Jumps to the end of what has this many bytes in all, without keeping them.
     pub(super) fn skip(&mut self, count: usize, what: &'static str) -> Result<(), Error> {
         let missing = count.saturating_sub(self.bytes.len()) as u64;
         let skipped = io::copy(&mut self.input.by_ref().take(missing), &mut io::sink()).map_err(unread)?;

@@ -2,7 +2,7 @@
 //!
 //! The reader keeps one packet and hands out slices of it, so its memory does not grow with the file. Own
 //! code rather than a crate, because an error must name the byte of the file where reading stopped, a
-//! hostile length must not be believed, and a million packets shall take no allocation each.
+//! hostile length must not be believed, and a million packets should take no allocation each.
 
 mod format;
 mod input;
@@ -39,7 +39,7 @@ pub fn unread(error: io::Error) -> Error {
     anyhow!("reading failed: {error}")
 }
 
-/// Where the next packet or log line lies in the input's buffer, and what the file says about it.
+/// Where the next packet or log line is in the input's buffer, and what the file says about it.
 #[derive(Clone, Copy, Default)]
 struct Found {
     /// Which of the file's interfaces, counted from 0; None for a log line.

@@ -13,7 +13,7 @@ const OBSOLETE_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const IF_TSOFFSET: u16 = 14;
 
-/// One block's bytes and where it lies in the file.
+/// One block's bytes and where it is in the file.
 struct Block<'a> {
     order: Order,
     bytes: &'a [u8],
@@ -47,7 +47,7 @@ impl Format {
             }
             input.extend(length, "block")?;
             let block = Block { order: self.order, bytes: &input.bytes, offset: input.offset };
-            // The length stands at both ends of a block.
+            // The length is at both ends of a block.
             let end = block.u32(length - 4)? as usize;
             if length != end {
                 return Err(block.damaged(format!("the block begins with length {length} and ends with {end}")));

@@ -25,7 +25,7 @@ enum View<'s> {
     Silent,
     /// Every event.
     All(Box<Lanes>),
-    /// The story, of which a part stands open.
+    /// The story, of which a part is open.
     Story(Box<Teller<'s>>),
 }
 

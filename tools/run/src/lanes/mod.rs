@@ -61,7 +61,7 @@ pub fn text(run: &[u8], style: Style, part: RangeInclusive<u64>) -> Result<Strin
     Ok(lanes.heading() + &drawn.collect::<String>())
 }
 
-/// A run told as its story: its steps, of which what the lesson adds stands open, and what the programs say.
+/// A run told as its story: its steps, of which what the lesson adds is open, and what the programs say.
 pub fn story(run: &[u8], story: &Story, style: Style) -> Result<String, Error> {
     let nodes = begin(run)?.nodes;
     let mut told = Teller::new(Lanes::new(&nodes, style), story);

@@ -51,12 +51,12 @@ fn describe(entries: &[Entry]) -> String {
     words.collect::<Vec<_>>().join("; ")
 }
 
-/// Pixels that so many characters take.
+/// Pixels that this many characters take.
 fn wide(characters: usize) -> usize {
     (characters * 73).div_ceil(10)
 }
 
-/// Characters that fit into so many pixels.
+/// Characters that fit into this many pixels.
 fn fits(pixels: usize) -> usize {
     pixels * 10 / 73
 }

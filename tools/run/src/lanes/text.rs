@@ -18,7 +18,7 @@ pub(super) enum Layout<'a> {
     One { names: usize },
 }
 
-/// Two lanes need so many columns.
+/// Two lanes need this many columns.
 pub(super) const LEAST_LANES: usize = 72;
 /// Columns of number and time.
 const HEAD: usize = 14;
@@ -56,7 +56,7 @@ pub(super) fn step(style: Style, layout: &Layout, entry: &Entry, title: &str, is
     };
     let mut lines = wrap(title, width);
     let last = lines.last_mut().map_or(0, |line| line.chars().count());
-    // The packet stands at the right, or below.
+    // The packet is at the right, or below.
     match width.checked_sub(last + packet.chars().count() + 2) {
         Some(free) if is_open => {
             lines.last_mut().into_iter().for_each(|line| *line += &format!("  {}", "─".repeat(free)))
@@ -125,7 +125,7 @@ fn drawn(
 }
 
 /// `──── text ───▶` from the client, `◀─── text ────` from the server; a packet that did not arrive has no head. What does
-/// not fit, and the notes, stand below.
+/// not fit, and the notes, are below.
 fn arrow(entry: &Entry, width: usize, to_left: bool) -> Vec<String> {
     let mut texts = wrap(&entry.text, width.saturating_sub(6)).into_iter();
     let text = texts.next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A lesson's run as its story: every step has a heading, what the lesson adds stands open below its own, and the rest is folded
+//! A lesson's run as its story: every step has a heading, what the lesson adds is open below its own, and the rest is folded
 //! away. Trouble is never folded: packets that the story does not have, that a rule has met, or that come again; errors; what
 //! a kernel says. The run file holds everything.
 
@@ -46,11 +46,11 @@ pub(super) struct Teller<'s> {
     follow: Follow<'s>,
     /// Of each step: whether it has its heading, and how many messages of it have passed.
     steps: Vec<(bool, usize)>,
-    /// The stage that each node's last line is of, if it stands open.
+    /// The stage that each node's last line is of, if it is open.
     open: HashMap<String, String>,
     /// Where the same comes again and again: the stages that have stood open, and on which node they still do.
     turns: HashMap<String, Option<String>>,
-    /// Whether something stands open.
+    /// Whether something is open.
     has_begun: bool,
     /// Whether the last packet does.
     is_passing: bool,
@@ -124,12 +124,12 @@ impl<'s> Teller<'s> {
         (heading, is_open || line.tag() == Some("ERR"))
     }
 
-    /// Whether a stage may stand open on this node.
+    /// Whether a stage may be open on this node.
     fn has_turn(&self, node: &str, stage: &str) -> bool {
         self.turns.get(stage).map_or(true, |turn| turn.as_deref() == Some(node))
     }
 
-    /// A node's next line is of this stage, which stands open; None is any other.
+    /// A node's next line is of this stage, which is open; None is any other.
     fn enter(&mut self, node: &str, stage: Option<&str>) {
         let left = self.open.remove(node);
         if let Some(left) = left.filter(|left| self.comes_again() && stage != Some(left)) {
@@ -153,7 +153,7 @@ impl<'s> Teller<'s> {
             Line::KERNEL => true,
             Line::LAB if Switched::read(&line.act, &line.text).is_some() => self.is_switched_first(line),
             Line::LAB => is_killed(line) || !ROUTINE.contains(&line.act.as_str()),
-            // What comes of a packet that stands open is shown where it arrives, too.
+            // The effect of a packet that is open is also shown where it arrives.
             Line::DEVICE => {
                 self.open.contains_key(&line.node)
                     || self.is_passing && line.fact().is_some_and(|fact| OF_RESPONDER.contains(&fact))
@@ -167,7 +167,7 @@ impl<'s> Teller<'s> {
         }
     }
 
-    /// A switch does the same again and again: what waits the packets tell, too, and a pause of each node is told once.
+    /// A switch does the same again and again. The packets also show what waits, so a pause of each node is told only once.
     fn is_switched_first(&mut self, line: &Line) -> bool {
         let Some(Switched { port, what: What::Pause(_) | What::Resume(_) }) = Switched::read(&line.act, &line.text)
         else {
@@ -216,7 +216,7 @@ impl<'s> Teller<'s> {
         (heading, self.is_done_to(sighting) || is_shown)
     }
 
-    /// What was said before the first thing that stands open is folded away with the rest.
+    /// What was said before the first thing that is open is folded away with the rest.
     fn begin(&mut self, is_open: bool) {
         if is_open && !self.has_begun {
             self.has_begun = true;
@@ -224,12 +224,12 @@ impl<'s> Teller<'s> {
         }
     }
 
-    /// Whether the packets of a step stand open.
+    /// Whether the packets of a step are open.
     fn is_open(&self, step: &Step) -> bool {
         self.story.shows.iter().any(|shown| shown.has_packets_of(&step.act))
     }
 
-    /// A step's line: its number, what happens, and if nothing of it stands open, its packet.
+    /// A step's line: its number, what happens, and if nothing of it is open, its packet.
     fn heading(&mut self, step: &Step, entry: &Entry, is_open: bool) -> String {
         self.steps[step.number - 1].0 = true;
         let title = format!("{:>2}  {}", step.number, step.title);

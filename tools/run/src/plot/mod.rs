@@ -1,7 +1,7 @@
 //! A run over time: how much waits in a switch, at which rate data goes on to a node, who is paused, what is marked and lost.
 //!
 //! [`Plotted`] gathers it from a run file, event by event. [`Plotted::text`] draws it for a terminal, [`Plotted::picture`] as SVG. Both
-//! divide the time into so many parts as they have columns: so a picture is as large after a second as after an hour.
+//! divide the time into this many parts as they have columns: so a picture is as large after a second as after an hour.
 //!
 //! | | |
 //! |---|---|
@@ -192,7 +192,7 @@ impl Plotted {
                 *priorities = if matches!(event.what, What::Pause(_)) { *priorities | bit } else { *priorities & !bit };
                 steps.push(time, f64::from(u8::from(*priorities > 0)));
             }
-            // Its packet says it, too.
+            // Its packet says it as well.
             What::Drop(_) => return false,
         }
         true
@@ -271,7 +271,7 @@ impl Plotted {
         rests.into_iter().map(cut).collect()
     }
 
-    /// What is drawn, in so many parts of the time at most.
+    /// What is drawn, in this many parts of the time at most.
     fn drawn(&self, most: usize) -> Drawn {
         let (seen, mut cuts) = self.without_rests();
         let ((begin, end), mut cut_before) = (seen.span(), 0);
@@ -286,7 +286,7 @@ impl Plotted {
         drawn
     }
 
-    /// All that is drawn, in this order, and in so many parts of the time at most.
+    /// All that is drawn, in this order, and in this many parts of the time at most.
     fn rows(&self, most: usize) -> Vec<Series> {
         let parts = &Parts::new(self.span(), most);
         let queues = self.queues.iter().map(|(port, steps)| {
@@ -303,7 +303,7 @@ impl Plotted {
             let values = parts.sums(times.iter().map(|time| (*time, 1)));
             Series { kind, name: String::new(), values, sum: times.len() as f64 }
         });
-        // Acknowledgements wait, too, but few bytes; and a word of the receiver is no flow beside data.
+        // Acknowledgements also wait, but they're few bytes, and next to data what a receiver says isn't a flow.
         let mut rows = large(queues, 0.02);
         rows.extend(self.rates(&self.parts_of_rates(most)));
         rows.extend(large(pauses, 0.0));
@@ -311,7 +311,7 @@ impl Plotted {
         rows
     }
 
-    /// How much has to wait for something to happen: marks, and the end of all room.
+    /// How much must wait for something to happen: marks, and the end of all room.
     fn levels(&self) -> Vec<(String, f64)> {
         let Some(settings) = &self.settings else { return Vec::new() };
         let marks = settings.ecn.iter().flat_map(|ecn| [("marks begin", ecn.none), ("all are marked", ecn.all)]);

@@ -44,7 +44,7 @@ impl Parts {
     }
 }
 
-/// A value that stays what it is until it is told anew; 0 before.
+/// A value that stays what it is until it is told again; 0 before.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Steps(Vec<(u64, f64)>);
 

@@ -1,4 +1,4 @@
-//! As a picture: panels below each other over one axis of time. It is read at half its size, too: as wide as a telephone.
+//! As a picture: panels below each other over one axis of time. It must also be readable at half its size, as wide as a phone.
 
 use super::units::{self, Unit};
 use super::{Cut, Kind, Plotted, Series};
@@ -73,13 +73,13 @@ impl Plotted {
     }
 }
 
-/// Draws panels over so many nanoseconds, whatever they show. A title, and all of it in words, are for who cannot see it.
+/// Draws panels over this many nanoseconds, whatever they show. A title, and all of it in words, are for readers who cannot see it.
 #[must_use]
 pub fn draw(title: &str, words: &str, length: u64, panels: &[Panel]) -> String {
     picture(title, words, &Time { length, cuts: Vec::new() }, panels, &[])
 }
 
-/// The axis of time: so many nanoseconds are drawn, and these are left out.
+/// The axis of time: this many nanoseconds are drawn, and these are left out.
 struct Time {
     length: u64,
     cuts: Vec<Cut>,

@@ -60,7 +60,7 @@ impl Plotted {
     }
 }
 
-/// A row in so many lines.
+/// A row in this many lines.
 fn draw(text: &mut String, row: &Series, top: f64, lines: usize) {
     let (name, said) = (row.title(), row.said());
     for line in (0..lines).rev() {

@@ -7,17 +7,17 @@ const BYTES: [Unit; 4] = [("B", 1.0), ("KB", 1024.0), ("MB", 1_048_576.0), ("GB"
 const RATES: [Unit; 4] = [("bit/s", 1.0), ("kbit/s", 1e3), ("Mbit/s", 1e6), ("Gbit/s", 1e9)];
 const TIMES: [Unit; 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
 
-/// The unit for so many bytes; a KB is 1,024 of them, as in the wire's grammar.
+/// The unit for this many bytes; a KB is 1,024 of them, as in the wire's grammar.
 pub fn bytes(most: f64) -> Unit {
     fitting(&BYTES, most)
 }
 
-/// The unit for so many bits per second.
+/// The unit for this many bits per second.
 pub fn rate(most: f64) -> Unit {
     fitting(&RATES, most)
 }
 
-/// The unit for so many nanoseconds.
+/// The unit for this many nanoseconds.
 pub fn time(most: f64) -> Unit {
     fitting(&TIMES, most)
 }

@@ -128,7 +128,7 @@ fn a_word_that_is_not_known_is_pointed_at() {
         ("delay 1st packet by 0 ms", "ms", "for example: by 200 ms"),
         ("delay 1st packet by 200ms soon", "soon", "a semicolon and a rule"),
     ] {
-        // In a second rule, too: the mark stands below that one.
+        // Also in a second rule, where the mark is below that one.
         let complaint = Rules::parse(&format!("drop every NAK; {rule}"), &NODES).unwrap_err().to_string();
         let lines: Vec<&str> = complaint.lines().collect();
         let mark = lines[1].find(rule).unwrap() + rule.find(words).unwrap();

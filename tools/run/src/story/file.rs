@@ -1,7 +1,7 @@
 //! Reading `steps.toml`.
 //!
 //! ```toml
-//! shows = ["write", "send: WC"]      # what stands open in a run: stages, or lines that begin so; "client write": on that side
+//! shows = ["write", "send: WC"]      # what is open in a run: stages, or lines that begin so; "client write": on that side
 //!
 //! # device = true                   recorded on the device in user space, as the lab cannot run it
 //! [[variants]]                      # a way of running the lesson; the first is "main"
@@ -9,7 +9,7 @@
 //! about = "One WRITE in one packet"
 //! # server, client = "options"     exit = status of all programs
 //! # wire = "rules"                 faults on the wire
-//! # clients = 3                     so many at once, instead of one
+//! # clients = 3                     this many at once, instead of one
 //! # shows = ["lock"]               instead of the lesson's
 //! # repeats = true                  the requests of each side come again and again, in this order
 //! # peers = true                    every node is the client of one connection, and the server of another

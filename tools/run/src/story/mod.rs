@@ -111,7 +111,7 @@ pub struct Act {
     pub stage: String,
     /// The C functions that it calls to that end.
     pub calls: Vec<String>,
-    /// A part of the log line that stands before the packets.
+    /// A part of the log line that comes before the packets.
     pub log: String,
 }
 

@@ -1,4 +1,4 @@
-//! Which story of its lesson a run is told as: its options say.
+//! Which story of its lesson a run tells. Its options decide.
 
 use super::Story;
 use crate::statement::Statement;

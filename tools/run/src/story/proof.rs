@@ -15,7 +15,7 @@ use std::collections::HashMap;
 /// - every RoCE packet belongs to exactly one step, every step has a packet, and every ICRC is right;
 /// - each is recorded as sent by the node whose step it is;
 /// - there is no traffic beside it but ARP, RARP, IGMP and pause frames, and TCP where there is no connection management;
-/// - the log line of each step stands before the step's first packet;
+/// - the log line of each step comes before the step's first packet;
 /// - all programs ended with the story's exit status.
 pub fn problems(story: &Story, run: &[u8]) -> Vec<String> {
     let mut problems = Vec::new();

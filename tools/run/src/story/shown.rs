@@ -1,4 +1,4 @@
-//! What of a lesson's run stands open when it is told; the rest is folded away.
+//! What of a lesson's run is open when it is told; the rest is folded away.
 
 use super::{Act, Side};
 use crate::file::Line;
@@ -20,7 +20,7 @@ impl Shown {
         Shown { side, stage: stage.to_owned(), words: words.to_owned() }
     }
 
-    /// Whether the line stands open.
+    /// Whether the line is open.
     pub fn has(&self, line: &Line) -> bool {
         line.stage().is_some_and(|stage| self.is_of(&line.node, stage)) && line.words().starts_with(&self.words)
     }
@@ -35,7 +35,7 @@ impl Shown {
         !self.words.is_empty()
     }
 
-    /// Whether the packets that an act causes stand open, too: those of a whole stage.
+    /// Whether the packets that an act causes are also open, which are those of a whole stage.
     pub fn has_packets_of(&self, act: &Act) -> bool {
         self.words.is_empty() && act.stage == self.stage && self.side.map_or(true, |side| side == act.side)
     }

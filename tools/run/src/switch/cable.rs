@@ -33,7 +33,7 @@ pub struct Cable {
     pub is_watched: bool,
 }
 
-/// All cables of so many nodes, and of so many switches if these form a ring.
+/// All cables of this many nodes, and of this many switches if these form a ring.
 pub fn laid(nodes: usize, ring: usize) -> Vec<Cable> {
     let (node, switch) = (CableEnd::Node, |number| CableEnd::Switch(number % ring.max(1)));
     let of_nodes = (0..nodes).flat_map(|number| pair(node(number), switch(number)));

@@ -1,4 +1,4 @@
-//! What is decided by lot, and always the same, for runs that can be repeated.
+//! Random decisions that come out the same each time, so that a run can be repeated.
 
 /// Numbers that look like chance: SplitMix64 (Steele, Lea and Flood 2014).
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! A switch between nodes, as it could stand in a rack, and its cables: in a time of its own, without I/O and without a clock.
+//! A switch between nodes, as it could be in a rack, and its cables: in a time of its own, without I/O and without a clock.
 //! What is sent at the same times arrives at the same times, gets the same marks and the same losses.
 //!
 #![doc = concat!("```text\n", include_str!("grammar.txt"), "```")]
@@ -55,7 +55,7 @@ pub struct Settings {
     pub ecn: Option<Ecn>,
     /// When neighbours are paused; None if none is.
     pub pfc: Option<Pfc>,
-    /// One in so many frames is lost; 0 for none.
+    /// One in this many frames is lost; 0 for none.
     pub lose: u64,
     /// Ways through the switch, if there are several.
     pub paths: Option<Paths>,
@@ -85,7 +85,7 @@ pub struct Pfc {
     pub on: u64,
 }
 
-/// Several ways through the switch, which frames take by turns.
+/// Several ways through the switch, which frames take in turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Paths {
     /// So many.
@@ -131,7 +131,7 @@ pub struct Switch {
     due: BTreeMap<(Duration, u64), Happening>,
     count: u64,
     lot: Lot,
-    /// Frames that have come in, for paths by turns.
+    /// Frames that have come in, for taking paths in turn.
     turns: u32,
     out: Vec<(Duration, Out)>,
 }
@@ -283,7 +283,7 @@ impl Switch {
 }
 
 impl Settings {
-    /// How long a frame of so many bytes, without its checksum, keeps a cable busy.
+    /// How long a frame of this many bytes, without its checksum, keeps a cable busy.
     pub fn time_of(&self, length: usize) -> Duration {
         const SHORTEST: u64 = 60;
         const AROUND: u64 = 24;

@@ -33,7 +33,7 @@ pub fn settings(text: &str) -> Result<Option<Settings>> {
     let all: Vec<_> = Statement::all(text).collect();
     let Some(first) = all.first() else { return Ok(None) };
     if !all.iter().any(|statement| statement.peek() == Some("link")) {
-        bail!(first.mark(0, 1, "there is no link; for example: link 1 Gbit/s 5 us"));
+        bail!(first.mark(0, 1, "a switch needs a link, for example: link 1 Gbit/s 5 us"));
     }
     let mut settings = Settings { room: ROOM, ..Settings::default() };
     for mut statement in all {
@@ -116,7 +116,7 @@ impl Statement<'_> {
         rest.words[place] = end;
         let all = rest.amount(hint, &SIZES)?;
         self.next = rest.next;
-        // Both are in the unit that stands behind.
+        // Both are in the unit that comes after.
         let unit = end_digits.parse().map_or(0, |end: u64| all / end.max(1));
         match begin.parse::<u32>().map(|begin| u64::from(begin) * unit) {
             Ok(begin) if begin <= all => Ok((Some(begin), all)),

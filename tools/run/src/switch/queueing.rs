@@ -80,7 +80,7 @@ impl Switch {
 }
 
 impl Ecn {
-    /// The share of frames to be marked that come to a queue with so many bytes.
+    /// The share of frames to be marked that come to a queue with this many bytes.
     pub fn share(&self, waiting: u64) -> f64 {
         match waiting {
             waiting if waiting >= self.all => 1.0,

@@ -142,7 +142,7 @@ fn marks_come_in_proportion_and_only_to_those_who_can_be_marked() {
 
 #[test]
 fn the_share_that_is_marked_is_the_one_of_the_queue() {
-    // The queue stands between both marks: as much comes as goes.
+    // The queue is between both marks: as much comes as goes.
     let mut switch = switch("link 1 Gbit/s 5 us; queue 1 MB; ecn 0..1000 KB at 40 %");
     for number in 0..500 {
         switch.send(Duration::ZERO, 1, Some(0), frame(2, number));
@@ -190,7 +190,7 @@ fn a_pause_is_of_one_priority() {
     const OTHER: u8 = 3 << 5;
     let mut switch = switch("link 1 Gbit/s 5 us; queue 16 KB; pfc 8 KB");
     let pause = roce::pause::Frame::about(0, u16::MAX).encode([2; 6]).to_vec();
-    // A node may pause its switch, too.
+    // A node may also pause its switch.
     switch.send(Duration::ZERO, 0, None, pause);
     let later = Duration::from_micros(100);
     switch.advance(later);

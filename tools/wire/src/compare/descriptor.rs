@@ -20,7 +20,7 @@ impl Descriptor {
         Descriptor::read(tagged.unwrap_or(payload))
     }
 
-    /// The descriptors that private data begin with, and what stands behind them. Private data are padded with zeroes.
+    /// The descriptors that private data begin with, and what comes after them. Private data are padded with zeroes.
     pub(super) fn of_private_data(data: &[u8]) -> (Vec<Descriptor>, &[u8]) {
         let descriptors: Vec<Descriptor> = data.chunks(Self::LENGTH).map_while(Descriptor::read).collect();
         let rest = &data[Self::LENGTH * descriptors.len()..];

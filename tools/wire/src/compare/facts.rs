@@ -1,6 +1,6 @@
 //! What a connection does, in rows that are the same in every run: each fact in words, keys and addresses renamed.
 //!
-//! Keys are new in every run. A key that its owner announces is its 1st, 2nd…; an address is so many bytes behind the start
+//! Keys are new in every run. A key that its owner announces is its 1st, 2nd…; an address is this many bytes behind the start
 //! of what the key was announced for, or else was used for first.
 
 use super::conversation::{CmStep, Conversation};
@@ -14,7 +14,7 @@ use roce::opcode::{Operation, Service as Transport};
 use roce::track::Side;
 use std::collections::HashMap;
 
-/// Something that has to be the same.
+/// Something that must be the same.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Fact {
     /// What it is about, as `Difference::field` has it.

@@ -23,13 +23,13 @@ pub(super) fn about(conversation: &Conversation, mine: &Action, reference: &Acti
         ("key", Some((from, _, request)), _) => return key(conversation, from, request),
         ("operation", Some((from, _, my)), Some((.., its))) => match (my.takes_receive(), its.takes_receive()) {
             (false, true) => format!("so the {} never gets a completion", from.other()),
-            (true, false) => format!("so it takes a receive of the {}", from.other()),
+            (true, false) => format!("so it uses up a receive of the {}", from.other()),
             _ => return None,
         },
         ("payload", Some((from, _, my)), _)
             if !my.payload.head.is_empty() && my.payload.head.iter().all(|byte| *byte == 0) =>
         {
-            format!("your {from} refuses: zeroes stand where address, key and length of a buffer would be")
+            format!("your {from} refuses: it sends zeroes where the address, key and length of a buffer would be")
         }
         _ => return None,
     };
@@ -42,7 +42,7 @@ fn answer(conversation: &Conversation) -> Option<String> {
     let Some(reject) = conversation.step(Kind::ConnectReject) else {
         let is_silent = [Kind::ConnectReply, Kind::ServiceReply].iter().all(|kind| conversation.step(*kind).is_none());
         let times = plural(u64::from(request.again) + 1, "time");
-        let look = "look whether the server's machine is reachable, and whether a firewall drops UDP port 4791";
+        let look = "check that the server's machine is reachable, and that no firewall drops UDP port 4791";
         return is_silent.then(|| format!("the request was sent {times}: {look}"));
     };
     let port = request.message().service().and_then(Service::port);
@@ -102,7 +102,7 @@ fn remote_access(conversation: &Conversation, to: Side, request: &Request) -> Hi
     let text = if remote.va < address {
         format!("it begins {} bytes before the buffer announced in frame {frame}", address - remote.va)
     } else if end > room {
-        format!("it ends {} bytes behind the buffer announced in frame {frame}", end - room)
+        format!("it ends {} bytes after the end of the buffer announced in frame {frame}", end - room)
     } else {
         format!(
             "key and range are as announced in frame {frame}, so the {to} has not given the permission \
@@ -120,6 +120,6 @@ fn key(conversation: &Conversation, from: Side, request: &Request) -> Hint {
     let Some((frame, Descriptor { key, .. })) = before.next_back() else {
         return Some((format!("the {owner} never announced the key {used:#x}"), None));
     };
-    let other = format!("the {owner} announced another in frame {frame} ({key:#x})");
+    let other = format!("the {owner} announced another one in frame {frame} ({key:#x})");
     Some((format!("the key in its packet is {used:#x}; {other}"), Some(*frame)))
 }

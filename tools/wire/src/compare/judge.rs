@@ -66,7 +66,7 @@ impl Judge<'_> {
         // Getting connected and hanging up are looked at in the order of the wire.
         let order = if mine.phase == Phase::Data { reference.frame.unwrap_or(u64::MAX) } else { 0 };
         // Words may leave out what makes the difference.
-        let its_words = if my.words == its.words { "begins alike and goes on otherwise" } else { &its.words };
+        let its_words = if my.words == its.words { "begins the same way and goes on differently" } else { &its.words };
         let sentence = format!("Your {} {}; {}'s {its_words}", mine.subject(my.field), my.words, self.model);
         let hint = hints::about(self.mine, mine, reference, my.field);
         self.add((mine.phase, order), my.field, sentence, hint, both).numbers = (my.exact, its.exact);

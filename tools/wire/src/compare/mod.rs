@@ -53,7 +53,7 @@ pub fn compare(mine: &Capture, reference: &Capture) -> Report {
 fn problems(mine: &Capture, reference: &Capture) -> Vec<String> {
     let mut problems = quality::problems(mine);
     let broken = quality::problems(reference).into_iter();
-    problems.extend(broken.map(|problem| format!("the reference is no good: {problem}")));
+    problems.extend(broken.map(|problem| format!("the reference can't be used: {problem}")));
     if problems.is_empty() && reference.begins() && !mine.begins() {
         let lacks = "The capture has no connection request (REQ), and the reference has one";
         problems.push(format!("{lacks}: start to record before the client starts"));
@@ -130,7 +130,7 @@ fn one_length(mut found: Vec<Difference>, model: &str) -> Vec<Difference> {
             found[0].reference.extend(rest.reference);
         }
         found[0].sentence = format!(
-            "Your program moves {} bytes and {model} moves {}; all else is the same (another text after \
+            "Your program moves {} bytes and {model} moves {}; everything else is the same (another text after \
              -s, or another --len?)",
             numbers.0, numbers.1
         );
@@ -144,7 +144,7 @@ fn summary(reference: &[Conversation]) -> String {
     let messages: usize = reference.iter().map(|conversation| conversation.dialogue.len()).sum();
     let connections = plural(reference.len() as u64, "connection");
     let (messages, requests) = (plural(messages as u64, "message"), plural(requests, "request"));
-    format!("{connections}, {messages} of the connection manager, {requests} with what became of them")
+    format!("{connections}, {messages} of the connection manager, {requests} with their outcomes")
 }
 
 /// Packets that were not looked at.

@@ -100,7 +100,7 @@ fn filter(frames: &[u64]) -> String {
     terms.join(" || ")
 }
 
-/// Nobody reads more than so many at a time.
+/// The most that anybody reads at a time.
 const MOST_NOTES: usize = 8;
 
 impl fmt::Display for Report {

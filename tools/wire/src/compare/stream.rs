@@ -63,7 +63,7 @@ pub(super) struct Stream {
     next: i64,
     /// Position and frame of the first packet that came too early, after one that was lost on the wire.
     early: Option<(i64, u64)>,
-    /// Position that the receiver asked for again, for it missed it, too.
+    /// Position that the receiver asked for again, because it missed it as well.
     asked_for: Option<i64>,
     /// Everything before this position has arrived.
     answered: i64,
@@ -78,7 +78,7 @@ impl Stream {
         let position = seen.psn.unwrap_or(self.next);
         let is_reliable = recorded.packet.opcode.service.is_reliable();
         let last = self.requests.last();
-        // After a refusal the queue pairs are at their end. If they are started anew, their numbers begin anywhere.
+        // After a refusal the queue pairs are at their end. If they are started again, their numbers begin anywhere.
         let is_anew = last.is_some_and(|last| matches!(last.outcome, Outcome::Refused(_)));
         // Without an MTU, a READ may take many.
         let read = last.filter(|last| mtu.is_none() && last.is_read());
@@ -86,7 +86,7 @@ impl Stream {
         if position < self.next {
             self.of(seen).into_iter().for_each(|request| request.again += 1);
         } else if is_reliable && !is_anew && position > farthest {
-            // The receiver drops it, too, and will ask for the missing one.
+            // The receiver also drops it, and will ask for the missing one.
             self.early.get_or_insert((position, recorded.number));
         } else {
             // Unreliable: what was lost is lost.
@@ -119,7 +119,7 @@ impl Stream {
                 self.requests.push(request);
             }
         }
-        // What came so many requests ago is answered, or never will be.
+        // What came this many requests ago is answered, or never will be.
         if self.requests.len() == 3 * KEPT {
             self.settle(KEPT..2 * KEPT);
         }

@@ -20,7 +20,7 @@ use std::net::IpAddr;
 
 /// A sender of whose packets at least so many, and all, are damaged, does not compute the ICRC as others do.
 const ALL_DAMAGED: u64 = 8;
-/// A way of so many packets, nearly each of which is there twice, was recorded twice.
+/// A way of this many packets, nearly each of which is there twice, was recorded twice.
 const MANY_TWINS: u64 = 2;
 /// The same packet recorded at two places: nobody sends again within this time, unless he's asked to.
 const TWIN_NS: u64 = 2_000_000;
@@ -70,7 +70,7 @@ struct Count {
 }
 
 impl Count {
-    /// Whoever records at two places does so from the start: after so many packets there's nothing to look for any more.
+    /// Whoever records at two places does so from the start: after this many packets there's nothing to look for any more.
     fn is_single(&self) -> bool {
         self.packets >= 256 && self.twins * 10 < self.packets
     }
@@ -141,7 +141,7 @@ impl Ways {
             let (all, none) = (packets == bad, zero == bad);
             let why = match *bad {
                 0 => return None,
-                _ if none => format!("{sender} writes zeroes where the ICRC belongs, in {bad} of its packets: it computes none"),
+                _ if none => format!("{sender} writes zeroes where the ICRC belongs, in {bad} of its packets, so it computes none"),
                 _ if all && taken > 0 => format!(
                     "no ICRC of {sender}'s packets fits, and they are taken all the same: its device computes another one, or the \
                      capture was rewritten"
@@ -263,7 +263,7 @@ impl Ways {
             };
             let ([first, second], is_routed) = count.first.unwrap_or_default();
             let how = match is_routed {
-                true => "before and after a router, for their times to live differ",
+                true => "before and after a router, because their times to live differ",
                 false => "as with tcpdump -i any, or at two mirror ports",
             };
             let both = self.ways.get(&(*to, *from)).is_some_and(Count::is_doubled);
@@ -400,7 +400,7 @@ impl Strays {
             "messages of the connection manager that are cut, or about connections whose beginning the capture lacks",
         );
         count(self.notifications, "CNPs about connections that the capture lacks");
-        count(self.others, "packets that belong to no connection that can be told");
+        count(self.others, "packets that we can't assign to a connection");
         (told, notes)
     }
 }

@@ -11,7 +11,7 @@ pub enum Blame {
     Program,
     /// The program or machine that was asked for something.
     Peer,
-    /// What lies between the machines.
+    /// What is between the machines.
     Network,
     /// A device.
     Device,
@@ -78,32 +78,32 @@ pub enum Cause {
 use Blame::*;
 use Cause::*;
 
-/// For each: whose fault, what to do, the page.
+/// For each cause: whose fault it is, what to do, and the page.
 const TABLE: [(Cause, Blame, &str, &str); 25] = [
-    (NoAnswer, Unknown, "is the server's machine up, its device too, and does a firewall drop UDP port 4791? Does its program take longer to accept than the other side waits?", "docs/troubleshooting.md"),
+    (NoAnswer, Unknown, "are the server's machine and its device up, and does a firewall drop UDP port 4791? Does its program take longer to accept than the other side waits?", "docs/troubleshooting.md"),
     (NeverThrough, Unknown, "what drops packets between the recorder and the side that asks again: a firewall for UDP port 4791 in one direction, a route, a VLAN? Record on that machine as well", "docs/troubleshooting.md"),
     (Rejected, Peer, "the reason in the ConnectReject", "docs/cm_events.md"),
     (Declined, Peer, "the program of the side that rejects called rdma_reject, failed, or ended without an answer: look at its log", "docs/01_cm_listen.md"),
     (NeverReady, Unknown, "either the program that asked didn't go on after the ConnectReply (look at its log), or its ReadyToUse was lost before the recorder", "docs/cm_events.md"),
-    (RemoteAccess, Program, "compare address, rkey and length with what the other side registered, and its access flags; is it still registered, in the protection domain of that queue pair? A window: bound to this queue pair, and not anew since?", "docs/04_rdma_write.md"),
+    (RemoteAccess, Program, "compare address, rkey and length with what the other side registered, and its access flags; is it still registered, in the protection domain of that queue pair? If it's a window: is it bound to this queue pair, and hasn't it been bound again since?", "docs/04_rdma_write.md"),
     (InvalidRequest, Program, "the same path_mtu on both sides, the operation in qp_access_flags, no more READs at a time than agreed (max_rd_atomic, max_dest_rd_atomic)? For a SEND: a receive that is long enough?", "docs/completions.md"),
     (RemoteOperational, Peer, "its receive: long enough, the right lkey and protection domain, registered with IBV_ACCESS_LOCAL_WRITE?", "docs/completions.md"),
     (WrongPsn, Program, "rq_psn of one side is sq_psn of the other: see what ibv_modify_qp got for RTR and RTS", "docs/08_handle_api.md"),
     (AnswersNotTaken, Unknown, "dest_qp_num and address of the side that answers: are they those of the side that asks? If they are, look for drops on the way back", "docs/08_handle_api.md"),
     (AnswersLost, Unknown, "drops between the recorder and the side that asks: ethtool -S, a firewall; record on that machine as well. Is its queue pair still in RTS?", "docs/when_packets_are_lost.md"),
     (SilentPeer, Unknown, "did its program or machine end, is a cable pulled, or its queue pair in ERR after an error of its own? If it never answered: number, address and state of its queue pair. If only long packets have no answer: the path's MTU", "docs/when_packets_are_lost.md"),
-    (NotReadyToTheEnd, Peer, "post receives before the peer sends; with rnr_retry_count 7 it waits without end", "docs/03_metadata_exchange.md"),
-    (HungUp, Program, "who hangs up has to wait for the other side's last message; what is flushed may have been carried out", "docs/07_disconnect_flush.md"),
+    (NotReadyToTheEnd, Peer, "post receives before the peer sends; with rnr_retry_count 7 the peer waits without end", "docs/03_metadata_exchange.md"),
+    (HungUp, Program, "before you hang up, wait for the other side's last message; a flushed request may have been carried out", "docs/07_disconnect_flush.md"),
     (GoodbyeUnanswered, Unknown, "is its machine gone? If it still sends, the goodbyes or their answers are lost on the way", "docs/02_resources.md"),
-    (NotReady, Peer, "post receives earlier, and more of them; how long each try waits, min_rnr_timer says", "docs/03_metadata_exchange.md"),
-    (Damaged, Network, "a cable, a transceiver or a switch; if all packets of one device are so, how it computes the ICRC", "docs/when_packets_are_lost.md"),
-    (Overtaken, Unknown, "are there several paths between the machines? To RC a packet that comes too early means that one is lost; if nobody asks for it again, perhaps only the recorder mixed them up", "docs/when_packets_are_lost.md"),
-    (Doubled, Unknown, "RC ignores the second one, a program with datagrams has to; rdma_rxe of Linux 6.1 sends twice now and then", "docs/when_packets_are_lost.md"),
+    (NotReady, Peer, "post receives earlier, and more of them; min_rnr_timer sets how long each try waits", "docs/03_metadata_exchange.md"),
+    (Damaged, Network, "a cable, a transceiver or a switch; if all packets of one device are damaged, check how it computes the ICRC", "docs/when_packets_are_lost.md"),
+    (Overtaken, Unknown, "are there several paths between the machines? If a packet comes too early, RC concludes that another one is lost; if nobody asks for it again, perhaps only the recorder mixed them up", "docs/when_packets_are_lost.md"),
+    (Doubled, Unknown, "RC ignores the second one, but with datagrams your program must do that; rdma_rxe of Linux 6.1 sends a packet twice now and then", "docs/when_packets_are_lost.md"),
     (Lost, Network, "drops on the way to the receiver: ethtool -S, the switch's counters; without flow control some loss is normal. If nothing is dropped: a timer (timeout) that is shorter than the answer takes", "docs/when_packets_are_lost.md"),
     (AnswerLost, Network, "drops on the way back to the side that asked: ethtool -S, the switch's counters; or a timer (timeout) that is shorter than the answer takes", "docs/when_packets_are_lost.md"),
-    (SentAgain, Unknown, "record both directions: then the answers say whether the request was lost, its answer, or whether the timer was too short", "docs/when_packets_are_lost.md"),
+    (SentAgain, Unknown, "record both directions; the answers then show whether the request or its answer was lost, or the timer was too short", "docs/when_packets_are_lost.md"),
     (MessageLost, Network, "drops between the machines, or a program that takes its time; the connection manager's timers are long", "docs/when_packets_are_lost.md"),
-    (Congestion, Network, "who else sends through the same port? On switches the counters of marks and pauses, on NICs those of CNPs and of pauses tell since when", "docs/real_world.md"),
+    (Congestion, Network, "who else sends through the same port? The switches' counters of marks and pauses, and the NICs' counters of CNPs and pauses, show since when", "docs/real_world.md"),
     (Unfinished, Unknown, "record longer, or look at both programs' logs", "docs/troubleshooting.md"),
 ];
 

@@ -102,7 +102,7 @@ impl Congestion {
             told.push(format!("{again} times it sent again what was lost or late"));
         }
         let told = findings.add(Cause::Congestion, side, told.join("; "), &frames);
-        // Somebody who is slow to receive sends pauses, too.
+        // A slow receiver also sends pauses.
         if signs.iter().all(|sign| sign.count == 0) {
             told.blame(Blame::Unknown);
         }

@@ -33,7 +33,7 @@ const OF_THE_DEAD: [Cause; 8] = [
 pub enum RecordEnd {
     /// The run came to its end.
     Whole,
-    /// This signal ended the run, as it stands in this line.
+    /// This signal ended the run, as it is in this line.
     Stopped {
         /// Its number.
         signal: i32,
@@ -116,7 +116,7 @@ impl Ending {
         match self.record.as_ref()? {
             RecordEnd::Whole => None,
             RecordEnd::Stopped { .. } => {
-                Some(format!("{}: what is unfinished then went wrong in no other way", self.why))
+                Some(format!("{}: requests that were unfinished then didn't fail in any other way", self.why))
             }
             RecordEnd::Full { .. } => Some(self.why.clone()),
             RecordEnd::Open => {

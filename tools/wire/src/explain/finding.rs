@@ -116,7 +116,7 @@ impl Findings {
                 Blame::Peer => names[finding.side.other()].to_owned(),
                 Blame::Network => "the network".to_owned(),
                 Blame::Device => "a device".to_owned(),
-                Blame::Unknown => "cannot be told from this capture".to_owned(),
+                Blame::Unknown => "unclear from this capture".to_owned(),
             };
         }
         self.0

@@ -1,7 +1,7 @@
-//! What went wrong in a capture, in sentences. Each names the frames that show it; what a capture does not tell is said, too.
+//! What went wrong in a capture, in sentences. Each names the frames that show it, and says what the capture doesn't show.
 //!
 //! Packets are read and forgotten: memory grows with the connections, not with the file. Comments are not read: what a lab wrote
-//! into a capture about its own faults is no evidence; only how many packets it dropped is noted beside what was found. What programs complain of is: a run file has that, too.
+//! into a capture about its own faults is no evidence; only how many packets it dropped is noted beside what was found. What programs complain of is evidence, and a run file has it.
 
 mod capture;
 mod cause;
@@ -40,7 +40,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::net::IpAddr;
 
-/// Fragments between so many pairs of machines are told apart.
+/// Fragments between this many pairs of machines are told apart.
 const MOST_FRAGMENTED: usize = 1024;
 
 #[derive(Default)]
@@ -69,7 +69,7 @@ struct Explaining {
     sides: Vec<Sides>,
 }
 
-/// Explains a whole capture, or what can be read of it: the error stands in the explanation.
+/// Explains a whole capture, or what can be read of it: the error is in the explanation.
 ///
 /// # Errors
 /// Nothing of it can be read.

@@ -8,7 +8,7 @@ use run::said::Complaint;
 
 /// So many complaints are remembered.
 const MOST: usize = 256;
-/// Of one, so many characters are told.
+/// Of one, this many characters are told.
 const MOST_CHARACTERS: usize = 200;
 /// So many are told of one connection, and of those that belong to none.
 const MOST_TOLD: usize = 4;

@@ -114,7 +114,7 @@ impl fmt::Display for Explanation {
 }
 
 impl Explanation {
-    /// For people, in lines of so many columns. Where something went wrong stands first.
+    /// For people, in lines of this many columns. Where something went wrong is first.
     pub fn text(&self, width: usize) -> String {
         let mut lines = Vec::new();
         if self.packets == 0 {
@@ -144,7 +144,7 @@ impl Explanation {
 }
 
 impl Explanation {
-    /// The connections that are told whole, with their numbers: those on which something went wrong stand first.
+    /// The connections that are told whole, with their numbers: those on which something went wrong are first.
     fn first(&self) -> impl Iterator<Item = (&ConnectionReport, usize)> {
         let (wrong, right): (Vec<_>, Vec<_>) =
             self.connections.iter().zip(1..).partition(|(told, _): &(&ConnectionReport, usize)| told.is_wrong());

@@ -27,7 +27,7 @@ pub(super) enum Change {
     Gone { node: usize, count: usize },
 }
 
-/// Bytes are shown in so many regions: each is one more change in the page.
+/// Bytes are shown in this many regions: each is one more change in the page.
 const MOST_REGIONS: usize = 16;
 
 struct Region {

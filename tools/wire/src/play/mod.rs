@@ -36,7 +36,7 @@ use run::sighting::Sighting;
 
 /// So many events are shown: with more, a browser gets slow, and nobody gets to their end.
 const MOST: usize = 3000;
-/// Of a frame so many bytes are shown: a path MTU of 1024 and all headers.
+/// Of a frame this many bytes are shown: a path MTU of 1024 and all headers.
 const MOST_BYTES: usize = 1200;
 
 /// Why there is no code beside a lesson's run.
@@ -112,7 +112,7 @@ struct Player {
     queue_pairs: QueuePairs,
     fields: Fields,
     events: Vec<Event>,
-    /// The event that stands open first.
+    /// The event that is open first.
     opens: Option<usize>,
 }
 

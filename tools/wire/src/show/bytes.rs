@@ -25,7 +25,7 @@ impl FromStr for Which {
     fn from_str(word: &str) -> Result<Which, String> {
         let number = |digits: &str| digits.parse().ok().filter(|number| *number > 0);
         let which = number(word).map(Which::Frame).or_else(|| number(word.strip_prefix("step")?).map(Which::Step));
-        which.ok_or_else(|| format!("`{word}` is neither a frame's number, as 10, nor a step, as step8"))
+        which.ok_or_else(|| format!("`{word}` is neither a frame's number, like 10, nor a step, like step8"))
     }
 }
 

@@ -1,5 +1,5 @@
 //! A ladder for people: client left, server right, one line per packet; among more than two hosts each line says from which to
-//! which. A comment that the file has for a packet, such as the step of a lesson, stands above it.
+//! which. A comment that the file has for a packet, such as the step of a lesson, is above it.
 
 use crate::reading::Inside;
 use owo_colors::{AnsiColors, OwoColorize};
@@ -48,7 +48,7 @@ struct Ladder {
     is_crowd: bool,
     /// The client and the server that the heading on the screen is for.
     pair: Option<(IpAddr, IpAddr)>,
-    /// The last comment, which holds for the packets below it, too.
+    /// The last comment, which also holds for the packets below it.
     comment: Option<String>,
 }
 

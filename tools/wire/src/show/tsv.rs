@@ -67,7 +67,7 @@ impl<T: Display> Display for Known<T> {
     }
 }
 
-/// `0x` and so many digits.
+/// `0x` and this many digits.
 struct Hex<const DIGITS: usize>(u64);
 
 impl<const DIGITS: usize> Display for Hex<DIGITS> {

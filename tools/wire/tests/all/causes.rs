@@ -79,7 +79,7 @@ fn tcp(src: &str, dst: &str, ports: [u16; 2], flags: u8) -> Vec<u8> {
 const CASES: [(&str, Said); 8] = [
     (
         "behind_nak",
-        (1, &[InvalidRequest], &["the 2 packets that were under way behind it fail with it"], &["record longer"]),
+        (1, &[InvalidRequest], &["the 2 packets that were under way after it fail with it"], &["record longer"]),
     ),
     (
         "every_packet_twice",
@@ -105,7 +105,7 @@ const CASES: [(&str, Said); 8] = [
         (
             1,
             &[AnswersLost],
-            &["the one that the server named when they connected", "lost behind the recorder"],
+            &["the one that the server named when they connected", "lost after the recorder"],
             &["fault:   a program"],
         ),
     ),
@@ -114,7 +114,7 @@ const CASES: [(&str, Said); 8] = [
         (
             1,
             &[NoAnswer],
-            &["The client gave up (a ConnectReject, reason 4, timeout)", "sent twice", "Nobody has refused it"],
+            &["The client gave up (a ConnectReject, reason 4, timeout)", "sent twice", "Nothing refused it either"],
             &["rejected", "by itself", "fault:   the"],
         ),
     ),
@@ -138,7 +138,7 @@ fn a_connection_that_never_came_to_be_is_not_mended() {
     let never: Said = (
         1,
         &[NeverThrough],
-        &["the ConnectReply was lost behind the recorder", "cannot be told from this capture"],
+        &["the ConnectReply was lost after the recorder", "unclear from this capture"],
         &["by itself", "rejected the connection", "fault:   the"],
     );
     check("replies lost, the client gives up", &at(lost.iter().cloned().chain([(12_000.0, reject(true, 4))])), never);

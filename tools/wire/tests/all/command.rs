@@ -32,7 +32,7 @@ fn among_many_each_line_says_from_which_to_which() {
     let path = run::files::root().unwrap().join("captures/13_ring_all_reduce.pcapng");
     let ladder = printed(&["--format", "ladder"], &path);
     let lines = |text: &str| ladder.lines().filter(|line| line.contains(text)).count();
-    // Nobody is left or right: one heading for each pair would stand above each line.
+    // Nobody is left or right: one heading for each pair would be above each line.
     assert_eq!(lines(" frame "), 0, "{ladder}");
     assert_eq!(lines("10.47.91.3 ─▶ 10.47.91.1  REQ (ConnectRequest)"), 2, "{ladder}");
     assert_eq!(lines("10.47.91.1 ─▶ 10.47.91.3  REJ (ConnectReject)"), 1, "{ladder}");

@@ -54,7 +54,7 @@ fn datagrams_are_told_by_their_senders_and_asking_again_is_the_same_story() {
     }
 }
 
-/// A bundled capture with a change is told as this: the field, and words that stand in the report, "…" between them.
+/// What the report says of a bundled capture with a change: the field, and words from the report with "…" between them.
 type Case = (&'static str, &'static str, &'static str, fn(Frames) -> Frames);
 
 fn are_told(cases: &[Case]) {
@@ -89,7 +89,7 @@ fn moved(frames: Frames, bytes: i64) -> Frames {
     })
 }
 
-/// Before the client's first SEND that works, so many to which the server says that it has no receive.
+/// Before the client's first SEND that works, this many to which the server says that it has no receive.
 fn not_ready(frames: Frames, times: usize) -> Frames {
     let refusal = frames.clone().put(ACK, EXTENDED, &[0x2c]).copy(ACK);
     let (at, round) = (frames.find(SEND), vec![frames.copy(SEND), refusal]);
@@ -99,9 +99,9 @@ fn not_ready(frames: Frames, times: usize) -> Frames {
 #[rustfmt::skip] // A table.
 const FAILURES: [Case; 10] = [
     (WRITE, "outcome", "Your client's WRITE is refused with \"remote access error\"; the lesson's goes through.…the key in its \
-        packet is 0xdead; the server announced another in frame 8…  the step      Step 8: The client writes…  yours         \
+        packet is 0xdead; the server announced another one in frame 8…  the step      Step 8: The client writes…  yours         \
         frames 8, 10, 11 …  the reference frame 10 ", |frames| refused(wrong_key(frames))),
-    (WRITE, "outcome", "it ends 16384 bytes behind the buffer announced in frame 8", |frames| refused(moved(frames, 16_384))),
+    (WRITE, "outcome", "it ends 16384 bytes after the end of the buffer announced in frame 8", |frames| refused(moved(frames, 16_384))),
     (WRITE, "outcome", "it begins 8 bytes before the buffer announced in frame 8", |frames| refused(moved(frames, -8))),
     (WRITE, "outcome", "so the server has not given the permission…IBV_ACCESS_REMOTE_WRITE", refused),
     (WRITE, "outcome", "Your client's WRITE gets no answer…stopped too early", |frames| frames.without("RC Acknowledge #3")),
@@ -144,8 +144,8 @@ const CONNECTING: [Case; 17] = [
     (KNOCK, "reject-reason", "the lesson's gives the reason 28…nobody listens on port 7471",
         |frames| frames.put("ConnectReject", CM + 10, &[0, 8])),
     (KNOCK, SAME, "the server rejects in other words: L", |frames| frames.put("ConnectReject", CM + 84, b"L")),
-    (WRITE, "answer", "Your server gives no answer to the connection request…the request was sent 3 times: look whether the \
-        server's machine is reachable, and whether a firewall",
+    (WRITE, "answer", "Your server gives no answer to the connection request…the request was sent 3 times: check that the \
+        server's machine is reachable, and that no firewall",
         |frames| frames.before("ConnectReply").again("ConnectRequest", 2)),
     (READ, "ready-to-use", "Your client never sends the ReadyToUse (RTU)…does not learn that it is connected",
         |frames| frames.without("ReadyToUse")),
@@ -179,14 +179,14 @@ const DATA: [Case; 12] = [
     (READ, "missing", "Your client never posts the READ that is the lesson's 3rd request of the client…the client hangs \
         up without it", |frames| frames.without(RESPONSE).without("RC RDMA Read Request")),
     (WRITE, "key", "uses the 1st key that the server never announced; the lesson's uses the server's 1st key…the key \
-        in its packet is 0xdead; the server announced another in frame 8", wrong_key),
+        in its packet is 0xdead; the server announced another one in frame 8", wrong_key),
     (WRITE, "address", "goes to byte 8 of", |frames| moved(frames, 8)),
     // Another length, in the server's SEND and in the ConnectReply.
     (WRITE, "length", "Your server's SEND announces a buffer of ", |frames| frames.flip("RC Send Only #2", EXTENDED + 15, 1)),
     (PRIVATE, "length", "Your server announces a buffer of ", |frames| frames.flip("ConnectReply", CM + 36 + 13, 1)),
     (PRIVATE, "private-data", "Your server carries no private data in its REP; the lesson's carries address, key and length of 1 \
         buffer", |frames| frames.put("ConnectReply", CM + 36, &[0; 16])),
-    (WRITE, "payload", "your server refuses: zeroes", |frames| frames.put("RC Send Only #2", EXTENDED, &[0; 16])),
+    (WRITE, "payload", "your server refuses: it sends zeroes", |frames| frames.put("RC Send Only #2", EXTENDED, &[0; 16])),
     (MACHINE, "payload", "SEND says 09 00 ", |frames| frames.put(SEND, EXTENDED, &[9])),
     // "message from passive/server side with pid 0000128": a letter, and the last digit.
     (MACHINE, "payload", "SEND says 6d 65 73 72 ", |frames| frames.flip("RC Send Only #4", EXTENDED + 3, 1)),
@@ -249,7 +249,7 @@ fn problems_of_the_recording_come_first() {
         assert!(report.cause.is_none() && report.also.is_empty(), "{report}");
     }
     let report = good().against(&Frames::of(vec![]));
-    assert!(report.problems[0].contains("the reference is no good: The capture is empty"), "{report}");
+    assert!(report.problems[0].contains("the reference can't be used: The capture is empty"), "{report}");
 }
 
 #[test]

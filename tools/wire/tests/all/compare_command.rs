@@ -26,8 +26,7 @@ fn the_exit_status_tells_the_verdict_and_the_words_why() {
     let (cut, none) = (file("compare-cut", &whole[..whole.len() - 9]), Path::new("/nonexistent"));
     let prose = file("compare-text", b"this is no capture");
     let nothing = file("compare-nothing", &Frames(Frames::bundled("05_rdma_read").0[..2].to_vec()).file());
-    let same =
-        "The same story: 1 connection, 5 messages of the connection manager, 4 requests with what became of them.\n";
+    let same = "The same story: 1 connection, 5 messages of the connection manager, 4 requests with their outcomes.\n";
     let different = "  hint          the client hangs up without it\n  the step      Step 10: ";
     let place = "
   yours         frame 12           in Wireshark: frame.number == 12

@@ -70,7 +70,7 @@ fn datagrams(status: u8) -> Frames {
 fn a_service_for_datagrams_is_a_connection_of_its_own() {
     same(&datagrams(0), &datagrams(0));
     let summary = datagrams(0).against(&datagrams(0)).summary;
-    assert_eq!(summary, "1 connection, 2 messages of the connection manager, 2 requests with what became of them");
+    assert_eq!(summary, "1 connection, 2 messages of the connection manager, 2 requests with their outcomes");
     differs(&datagrams(1), &datagrams(0), "answer", "answers \"service ID not supported\"");
     differs(&datagrams(0).before("UD Send Only #2"), &datagrams(0), "missing", "Your server never posts the SEND");
     differs(&datagrams(0), &connection(vec![]), "service", "begins with a SIDR_REQ");
@@ -83,7 +83,7 @@ fn datagrams_of_two_clients_that_take_turns_are_two_connections() {
     let turn = || vec![send(CLIENT), send("10.0.0.9"), answer("10.0.0.9"), answer(CLIENT)];
     let frames = Frames::of([turn(), turn()].concat());
     let summary = frames.against(&frames).summary;
-    assert_eq!(summary, "2 connections, 0 messages of the connection manager, 8 requests with what became of them");
+    assert_eq!(summary, "2 connections, 0 messages of the connection manager, 8 requests with their outcomes");
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn very_many_requests_are_all_compared() {
         &writes(10_000, 9_000),
         &reference,
         "operation",
-        "Your client posts 5904 requests after the first 4096; the reference's begins alike",
+        "Your client posts 5904 requests after the first 4096; the reference's begins the same way",
     );
     differs(&writes(9_999, u32::MAX), &reference, "operation", "Your client posts 5903 requests after");
 }

@@ -80,7 +80,7 @@ proptest! {
 /// Something that a program does otherwise, at a request; nothing where that does not fit.
 type Change = fn(&mut Vec<Request>, usize);
 
-/// Each with what a comparison has to call it. What is said to get connected and to hang up is in compare.rs.
+/// Each with what a comparison must call it. What is said to get connected and to hang up is in compare.rs.
 const CHANGES: [(&str, Change); 13] = [
     ("missing", |requests, at| drop(requests.remove(at))),
     ("extra", |requests, at| requests.insert(at, requests[at].clone())),

@@ -105,7 +105,7 @@ fn tshark_reads_marks_notifications_and_pauses_as_we_do() {
     }
 }
 
-/// The same packet with the IP checksum that it has to have, so that the one of a marked packet is looked at, too.
+/// The same packet with the IP checksum that it must have, so that the one of a marked packet is looked at, too.
 fn with_checksum(mut frame: Vec<u8>) -> Vec<u8> {
     if frame[12..14] == [8, 0] {
         let class = frame[15];

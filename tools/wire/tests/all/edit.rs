@@ -72,7 +72,7 @@ impl Frames {
         self
     }
 
-    /// A packet comes so many times more.
+    /// A packet comes this many times more.
     pub fn again(self, name: &str, times: usize) -> Frames {
         let (at, copy) = (self.find(name), self.copy(name));
         self.insert(at, vec![copy; times])

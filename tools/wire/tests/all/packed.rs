@@ -115,7 +115,7 @@ fn damaged_compression_ends_in_words() {
         assert!(told.notes.iter().any(|text| text.contains("is damaged")), "{:?}", told.notes);
         everything(&bytes);
     }
-    // A window of 2 GB: nobody's machine has to have that.
+    // A window of 2 GB: nobody's machine must have that.
     let error = explained(&[0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xa8, 0, 0, 0, 0]).unwrap_err();
     assert!(error.contains("zstd -d --long=31"), "{error}");
 }

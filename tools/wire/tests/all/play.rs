@@ -77,7 +77,7 @@ fn moved(event: &Value, change: usize) -> Vec<u8> {
     (0..len).map(|i| u8::from_str_radix(&hex[i * 2..i * 2 + 2], 16).unwrap()).collect()
 }
 
-/// A bundled capture of lesson 04 whose log says where the lines with a text come from: file, number, what stands there.
+/// A bundled capture of lesson 04 whose log says where the lines with a text come from: file, number, what is there.
 fn telling(places: &[(&str, &str, usize, &str)]) -> Vec<u8> {
     let mut pieces = files::read(&capture("04_rdma_write")).unwrap();
     for piece in &mut pieces {
@@ -193,7 +193,7 @@ fn states_of_queue_pairs_follow_the_log() {
         of.dedup();
         of
     };
-    // What the connection manager's messages tell stands between what the log tells.
+    // What the connection manager's messages tell is between what the log tells.
     assert_eq!(states(0), ["INIT", "RTS", "left RTS", "ERR", ""]);
     assert_eq!(states(1), ["INIT", "RTR or RTS", "RTS", "left RTS", "ERR", ""]);
     let run = Played::bundled("08_handle_api");
@@ -314,7 +314,7 @@ fn each_event_says_what_it_is_for_and_a_run_opens_where_its_lesson_adds_somethin
             assert!(why.ends_with('.'), "{name}: {event}");
             let is_call =
                 ["ibv_", "rdma_", "CM event", "MR:", "QP:", "WC:"].iter().any(|begin| said.starts_with(begin));
-            assert!(!is_call || why != "What the program tells of itself.", "{name}: {said}");
+            assert!(!is_call || why != "What the program says about itself.", "{name}: {said}");
         }
         let steps: Vec<_> = run.events().iter().filter(|event| event["begins"] == true).collect();
         for (number, step) in story.steps.iter().enumerate() {

@@ -19,7 +19,7 @@ pub enum Work {
     FetchAdd,
 }
 
-/// One request. What its work does not need stands there without a meaning.
+/// One request. What its work does not need is there without a meaning.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
     pub from: usize,
@@ -50,7 +50,7 @@ pub struct World {
     /// Added to keys and addresses.
     pub key: u32,
     pub address: u64,
-    /// One ACK for so many requests.
+    /// One ACK for this many requests.
     pub ack_every: usize,
     /// For each request, in turn: what the network does to it.
     pub weather: Vec<Weather>,
@@ -65,7 +65,7 @@ pub enum Weather {
     AckLost,
     /// The packet in the middle is lost before it is recorded: NAK, and again from there.
     PacketLost,
-    /// No receive was posted, so many times.
+    /// No receive was posted, this many times.
     NotReady(usize),
     /// A READ is asked for again from its middle on.
     ResponseLost,

@@ -51,7 +51,7 @@ fn every_recording_tells_its_story_and_every_packet_its_step() {
         let (mut follow, mut reader) = (story.follow(), Reader::new(recording.as_slice()).unwrap());
         while let Some(sighting) = reader.next().unwrap() {
             let comment = sighting.packet().map(|packet| follow.packet(&sighting, packet).unwrap().comment());
-            // What the lab did to a packet stands behind that.
+            // What the lab did to a packet comes after that.
             let told = sighting.comment.and_then(|comment| comment.split(" lab: ").next());
             assert_eq!(told, comment.as_deref(), "{name}");
         }

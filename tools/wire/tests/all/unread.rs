@@ -158,5 +158,8 @@ fn answers_that_are_cut_before_they_say_which_are_no_good_news() {
     }
     assert!(case("nak_cut_at_bth.pcap").contains("1 answer ends before the AETH"));
     let text = told(&cut(&plain, 40));
-    assert!(text.contains("2 frames are cut before it can be told what they are") && text.contains("-s 0"), "{text}");
+    assert!(
+        text.contains("2 frames are cut so short that we can't see what they are") && text.contains("-s 0"),
+        "{text}"
+    );
 }

@@ -1,4 +1,4 @@
-//! The changes of a lesson on its page: what is edited, what the reader predicts, and, folded away, what comes of it. Each is a
+//! The changes of a lesson on its page: what is edited, what the reader predicts, and, folded away, what happens. Each is a
 //! page of its own, `lessons/NN_topic/changes/NAME.md`, which [`course::page`] takes apart.
 
 use super::lanes::Recorded;
@@ -23,7 +23,7 @@ pub fn table(sources: &Sources, lesson: &str, names: &[&str]) -> Result<Vec<Stri
     Ok(page::table(&["`CHANGE=`", "what it does", "and you are asked"], rows))
 }
 
-/// One change, with what was kept of its run: for the book, whose pages may be long where they are folded. `play` stands behind
+/// One change, with what was kept of its run: for the book, whose pages may be long where they are folded. `play` comes after
 /// the question.
 pub fn with_run(sources: &Sources, lesson: &str, name: &str, play: &[String]) -> Result<Vec<String>> {
     let page = load(sources, lesson, name)?;

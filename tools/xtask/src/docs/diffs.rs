@@ -138,7 +138,7 @@ fn diff(old: &Lesson, new: &Lesson) -> Result<Diff> {
     // Status 1 only says that the files differ.
     ensure!(matches!(output.status.code(), Some(0 | 1)), "diff: {}", String::from_utf8_lossy(&output.stderr).trim());
     let mut diff = Diff { lines: Vec::new(), added: 0, removed: 0 };
-    // The command itself stands before each file.
+    // The command itself comes before each file.
     for line in String::from_utf8(output.stdout)?.lines().filter(|line| !line.starts_with("diff -urN ")) {
         let file = line.split_once('\t').filter(|_| line.starts_with("--- ") || line.starts_with("+++ "));
         diff.lines.push(match file {

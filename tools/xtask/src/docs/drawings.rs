@@ -20,7 +20,7 @@ const PLOTS: &str = "docs/images/plot_";
 /// How the pictures of the lessons' ideas begin, which are drawn by hand.
 const BY_HAND: &str = "docs/images/idea_";
 
-/// Compares all drawings with what would be drawn now, or draws anew what is not like that.
+/// Compares all drawings with what would be drawn now, or draws again what is not like that.
 pub fn renew(pages: &[Page], renewing: bool) -> Result<Vec<String>> {
     let mut problems = Vec::new();
     let drawings = all(pages)?;

@@ -1,4 +1,4 @@
-//! Excerpts that a mark describes so completely that they can be written anew: a piece of a log, of a ladder, or of a packet
+//! Excerpts that a mark describes so completely that they can be written again: a piece of a log, of a ladder, or of a packet
 //! byte by byte, and which part of a run a picture shows.
 
 use super::sources::{lines, rows};

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::process::Command;
 use tempfile::NamedTempFile;
 
-/// The captures hold one kind of NAK, and no RNR NAK. Filters for the others only have to be accepted.
+/// The captures hold one kind of NAK, and no RNR NAK. Filters for the others only need to be accepted.
 const MAY_FIND_NOTHING: &str = "infiniband.aeth.syndrome";
 
 /// Filters that tshark refuses, or that find no packet in any of the bundled captures.

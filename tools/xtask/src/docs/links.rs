@@ -111,7 +111,7 @@ pub fn without_targets(text: &str) -> String {
     replaced(text, |_| String::new())
 }
 
-/// What stands below the heading that a link leads to, or the whole page.
+/// What is below the heading that a link leads to, or the whole page.
 pub fn section(page: &Page, target: &str) -> Option<String> {
     let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
     let file = resolve(&page.path, path)?;

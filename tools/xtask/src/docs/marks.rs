@@ -9,7 +9,7 @@ use std::ops::Range;
 
 /// What comes of comparing a marked part with its source.
 enum Verdict {
-    /// These lines of the page can be written anew, and this is what belongs there.
+    /// These lines of the page can be written again, and this is what belongs there.
     Written(Range<usize>, Vec<String>),
     /// People wrote them. Those that do not hold, each with what is wrong.
     Compared(Wrong),
@@ -85,7 +85,7 @@ fn fenced(lines: Vec<String>) -> Vec<String> {
     [vec!["```text".into()], lines, vec!["```".into()]].concat()
 }
 
-/// The page with all that can be written written anew, and the marks where that failed.
+/// The page with everything renewed that can be written, and the marks where that failed.
 pub fn renew(page: &Page, sources: &Sources) -> (Page, Wrong) {
     let (mut lines, mut wrong) = (page.lines.clone(), Wrong::new());
     // From the end, so that the places before stay right.

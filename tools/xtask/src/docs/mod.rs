@@ -1,7 +1,7 @@
 //! `xtask docs`: keeps every claim of the documentation true.
 //!
 //! A page marks what it shows with an HTML comment, `<!-- KIND: WHAT -->`. Some marked parts are written by this program,
-//! others are quotes that it compares with their source. `docs` writes the former anew, `docs --check` only looks.
+//! others are quotes that it compares with their source. `docs` renews the former, `docs --check` only looks.
 //! The marks are described in CONTRIBUTING.md.
 
 pub mod changes;
@@ -26,6 +26,7 @@ mod tables;
 #[cfg(test)]
 pub mod tests;
 mod values;
+mod wording;
 
 use crate::{screenshots, site};
 use anyhow::{ensure, Result};
@@ -33,7 +34,7 @@ use page::{Page, Wrong};
 use run::files::{self, read};
 use sources::Sources;
 
-/// The pages outside docs/ that make claims, too.
+/// The pages outside docs/ that also make claims.
 const OTHER_PAGES: [&str; 3] = ["README.md", "CONTRIBUTING.md", "captures/README.md"];
 
 /// What is deeper than a lesson's page: `docs/more/NN_topic.md`.
@@ -83,6 +84,7 @@ pub fn check() -> Result<()> {
         drawings::renew(&pages, false)?,
         screenshots::problems()?,
         site::problems(&pages)?,
+        wording::problems()?,
     ];
     report(&[of_pages, of_all.concat()].concat())?;
     println!("docs: {} pages, and all that they claim holds", pages.len());

@@ -1,6 +1,6 @@
 //! Names of calls, statuses, events, states and packets.
 //!
-//! Each must exist. And on the page of a lesson each must be one that the lesson's code, log or capture has, or stand in a
+//! Each must exist. And on the page of a lesson each must be one that the lesson's code, log or capture has, or be in a
 //! link to the place where it belongs: [`IBV_WC_REM_OP_ERR`](completions.md#ibv_wc_rem_op_err).
 
 use super::headers::{is_word, Headers};

@@ -2,7 +2,7 @@
 //!
 //! On a lesson's page each number of two digits or more is one that the lesson's code, log or captures have; on the other
 //! pages each of three digits or more is in the code of this repository, or in a quote on that page. A lesson that is named
-//! exists. Numbers of experiments that are not kept, such as how long something took, stand in a paragraph that says "tried in
+//! exists. Numbers of experiments that are not kept, such as how long something took, are in a paragraph that says "tried in
 //! the lab", or below the heading "Break it".
 
 use super::headers::is_word;
@@ -38,7 +38,7 @@ pub fn problems(page: &Page, sources: &Sources) -> Wrong {
         let named = named.split("lesson ").skip(1).filter_map(|after| of(after.get(..2)?).next());
         let strange = named.filter(|number| !sources.has_lesson(number));
         wrong.extend(strange.map(|number| (at, format!("there is no lesson {number}"))));
-        // The specification's sections (12.6.7.2 is one, too) and versions of programs are looked up there.
+        // The specification's sections (such as 12.6.7.2) and versions of programs are looked up there.
         let here = of(&line).filter(|number| number.matches('.').count() != 2);
         let long = here.filter(|number| number.chars().filter(|c| c.is_ascii_hexdigit()).count() >= digits);
         let strange = long.filter(|number| sources.lesson(number).is_none() && !is_known(number));

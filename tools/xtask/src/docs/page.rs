@@ -97,7 +97,7 @@ impl Page {
         lines.flat_map(|(line, _)| [line, "\n"]).collect()
     }
 
-    /// Whether a line is about an experiment whose run is not kept: its paragraph says "tried in the lab", or it stands below
+    /// Whether a line is about an experiment whose run is not kept: its paragraph says "tried in the lab", or it is below
     /// the heading "Break it".
     pub fn tried(&self, at: usize) -> bool {
         let heading = self.lines[..=at].iter().rev().find(|line| line.starts_with("## "));
@@ -113,7 +113,7 @@ impl Page {
         self.lines[start..end].join(" ")
     }
 
-    /// What is code on the lines that are not compared with their sources: all of a line in a fenced block, else what stands in
+    /// What is code on the lines that are not compared with their sources: all of a line in a fenced block, else what is in
     /// backquotes.
     pub fn code(&self) -> Vec<(usize, String)> {
         let of_line = |(at, line): (usize, String)| match self.fenced[at] {
@@ -147,7 +147,7 @@ impl Page {
         Some(start + 1..end)
     }
 
-    /// What stands between a mark and the next `<!-- end -->`.
+    /// What is between a mark and the next `<!-- end -->`.
     pub fn part_after(&self, line: usize) -> Option<Range<usize>> {
         let rest = line + 1..self.lines.len();
         let end = rest.clone().find(|&at| self.lines[at].trim() == "<!-- end -->")?;

@@ -100,7 +100,7 @@ pub fn filters() -> Vec<String> {
     table(&["to see", "filter"], rows.map(|(what, filter)| [what.to_owned(), format!("`{filter}`")]))
 }
 
-/// What the device does otherwise than rdma_rxe.
+/// How the device differs from rdma_rxe.
 pub fn differences() -> Result<Vec<String>> {
     let rows = differences::rows(Path::new(""))?.into_iter();
     let rows = rows.map(|row| [row.what, row.rxe, row.device, row.specification]);

@@ -109,7 +109,7 @@ pub fn tree(folder: &str) -> Vec<String> {
     below.into_iter().map(|below| format!("{folder}/{below}")).collect()
 }
 
-/// What stands in those of the files that hold text.
+/// What is in those of the files that hold text.
 fn texts(files: &[String]) -> String {
     files.iter().filter_map(|path| read(path).ok()).collect()
 }

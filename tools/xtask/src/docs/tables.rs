@@ -68,7 +68,7 @@ pub fn linked(table: &Table, page: &Page, sources: &Sources) -> Wrong {
     })
 }
 
-/// What is said to be tried, as code in the first column, and does not stand in the tests that the mark names.
+/// What is said to be tried, as code in the first column, and isn't in the tests that the mark names.
 pub fn tried(table: &Table, paths: &[&str]) -> Result<Wrong> {
     let tests = paths.iter().map(read).collect::<Result<Vec<_>>>()?;
     let (tests, paths) = (tests.concat().replace('\\', ""), paths.join(" "));

@@ -40,7 +40,7 @@ fn sized(html: &str, folder: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// Width and height in pixels: those of a PNG stand behind its first chunk's name (RFC 2083, section 4.1.1), those of a drawing
+/// Width and height in pixels: those of a PNG come after its first chunk's name (RFC 2083, section 4.1.1), those of a drawing
 /// in its first element.
 fn size(picture: &[u8]) -> Option<(u32, u32)> {
     if picture.starts_with(b"\x89PNG") {

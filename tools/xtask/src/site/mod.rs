@@ -1,7 +1,7 @@
 //! `xtask site`: the docs as a book, with every bundled run in it.
 //!
 //! Pages, sources and captures are laid out below target/book as they are in the repository, so that the links of a page are the
-//! same in the book as on a forge. What a page only mentions there, because a forge cannot show it, stands in the book: the
+//! same in the book as on a forge. What a page only mentions there, because a forge cannot show it, is in the book: the
 //! player in the place of a ladder, the difference between two lessons, the run of a change. mdBook makes the rest.
 
 mod code;

@@ -1,4 +1,4 @@
-//! A page as it stands in the book.
+//! A page as it is in the book.
 
 use super::{code, player};
 use crate::docs::links;
@@ -129,7 +129,7 @@ fn elsewhere(path: &str, quoted: &[String]) -> Result<Vec<String>> {
     Ok(lines)
 }
 
-/// The function, and the type with its functions, that a quotation stands in.
+/// The function, and the type with its functions, that a quotation is in.
 fn around(source: &str, quoted: &[String]) -> Vec<String> {
     let begin = quoted.iter().find(|line| !line.trim().is_empty());
     let lines: Vec<&str> = source.lines().collect();

@@ -7,7 +7,7 @@ use common::args::{Args, Opt, Side};
 use common::Result;
 use std::process::ExitCode;
 
-/// What a side will write into the other's memory, the client from lesson 04 on, both in lesson 06: a text, or so many bytes.
+/// What a side will write into the other's memory, the client from lesson 04 on, both in lesson 06: a text, or this many bytes.
 const TEXT: Opt = Opt::text(Side::Both, "text", "my first RDMA WRITE", "Text to write").short('s');
 const LEN: Opt = Opt::number(Side::Both, "len", "text", "Write so many bytes instead");
 /// Lessons 06 and 07: write or read, and which side hangs up first.

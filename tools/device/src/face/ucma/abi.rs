@@ -1,4 +1,4 @@
-//! The commands of `/dev/infiniband/rdma_cm` as they lie in a program's memory: `rdma/rdma_user_cm.h`, ABI version 4.
+//! The commands of `/dev/infiniband/rdma_cm` as they are in a program's memory: `rdma/rdma_user_cm.h`, ABI version 4.
 //!
 //! Names and order of the fields are the header's. All numbers are in the byte order of the machine unless a comment says other.
 

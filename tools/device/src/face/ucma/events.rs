@@ -156,7 +156,7 @@ impl Ids {
         true
     }
 
-    /// The program has an event: it will wait for so many acknowledgements before it lets the id go.
+    /// The program has an event: it will wait for this many acknowledgements before it lets the id go.
     pub(super) fn fetched(&mut self, event: &Event, cm: &mut Cm) {
         if let Some(id) = self.ids.get_mut(&event.about) {
             id.reported += 1;

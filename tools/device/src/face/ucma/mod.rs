@@ -13,7 +13,7 @@
 //!
 //! An id that was rejected stays in Connect: only its event tells of that.
 //!
-//! The node's loop carries a command out ([`Ids::command`]), sends the messages that come of it, and only then answers
+//! The node's loop carries a command out ([`Ids::command`]), sends the messages that result, and only then answers
 //! ([`Ids::answer`]): so a message is out before the program goes on. Events of the connection manager it hands in
 //! ([`Ids::deliver`], and then [`Ids::settle`]). Now and then it looks after those who wait ([`Ids::tick`]).
 //!
@@ -90,7 +90,7 @@ pub enum Then {
     Left(u32),
 }
 
-/// A command's name, what it asks for, and what has come of it.
+/// A command's name, what it asks for, and its result.
 pub fn told(asker: &Asker, done: &Result<Done, Errno>) -> Fact {
     let number = asker.read::<Header>(0).map_or(0, |header| header.cmd);
     let call = Fact::new("call").with("call", command::name(number).unwrap_or("a command that is not here"));
@@ -186,7 +186,7 @@ impl Ids {
         Ok(done)
     }
 
-    /// Tells the caller what has come of its command; not before its channels are as readable as they should be.
+    /// Tells the caller the result of its command, but not before its channels are as readable as they should be.
     pub fn answer(&mut self, cm: &mut Cm, machine: &mut Machine, call: Call, asker: Asker, done: Result<Done, Errno>) {
         self.settle(cm, machine);
         let length = asker.length as i64;

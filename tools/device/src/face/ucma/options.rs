@@ -10,7 +10,7 @@ use rustix::io::Errno;
 pub(super) struct Options {
     /// The type of service: the IP header's traffic class.
     pub tos: u8,
-    /// Others that say so, too, may have the same port, until one listens.
+    /// Others that also say so may have the same port, until one listens.
     pub is_port_shared: bool,
     /// Whether one that is bound to all addresses is so to those of its family only.
     pub is_one_family: Option<bool>,

@@ -261,7 +261,7 @@ fn queue_pairs_are_told_what_both_sides_have_said() {
     let rtr = mask::STATE | mask::AV | mask::PATH_MTU | mask::DEST_QPN | mask::RQ_PSN;
     // The client's are those of the REP, seen from there.
     for ([init, to_rtr, to_rts], depths) in attrs.iter().zip([(3, 5), (5, 3)]) {
-        // READs and atomics, too: both sides want some.
+        // Also READs and atomics, because both sides want some.
         assert_eq!((init.qp_access_flags, init.port_num), (2 | 4 | 8, 1));
         assert_eq!(to_rtr.qp_attr_mask, rtr | mask::MAX_DEST_RD_ATOMIC | mask::MIN_RNR_TIMER);
         assert_eq!((to_rtr.dest_qp_num, to_rtr.path_mtu), (77, 3));
@@ -738,7 +738,7 @@ proptest! {
             let input = if dice % 16 == 0 { dice.into() } else { body.len() as u16 };
             let mut bytes = [bytes_of(&Header { cmd, input, out }), &body].concat();
             let length = bytes.len();
-            // What lies behind it is the program's, too.
+            // What comes after it also belongs to the program.
             bytes.resize(length + 400, 0);
             let asker = Asker { file, process: Process::own(), address: bytes.as_ptr() as u64, length };
             match nodes[0].with(|ids, net| ids.command(net, &asker, Some)) {

@@ -25,7 +25,7 @@ pub fn asks(call: Fact, command: &Command) -> Fact {
     call.with("cqe", cqe).maybe("channel", (comp_channel >= 0).then_some(1))
 }
 
-/// How many completions lie in a queue that the program has not taken; how many of them tell of a success, as the others are
+/// How many completions are in a queue that the program has not taken; how many of them tell of a success, as the others are
 /// echoes of the end, perhaps; and how many of a receive.
 pub fn waiting(call: Fact, nic: &Nic, command: &Command) -> Fact {
     let Ok(cq) = nic.cqs.get(command.file, command.handle()) else { return call };
@@ -63,7 +63,7 @@ pub fn create(nic: &mut Nic, command: &mut Command) -> Answer {
     Ok(done.made(Object::Cq, handle))
 }
 
-/// What lies in the old ring moves to the new one.
+/// What is in the old ring moves to the new one.
 pub fn resize(nic: &mut Nic, command: &mut Command) -> Answer {
     let ResizeCq { cq_handle, cqe } = command.input();
     let waiting = nic.cqs.get(command.file, cq_handle)?.ring.waiting();

@@ -11,7 +11,7 @@ use nic::memory::{Access, Region, WindowKind};
 use rustix::io::Errno;
 use std::sync::Arc;
 
-/// Offsets within a page have to be the same in the program and for its peers.
+/// Offsets within a page must be the same in the program and for its peers.
 const PAGE: u64 = 4096;
 
 pub fn alloc_pd(nic: &mut Nic, command: &mut Command) -> Answer {

@@ -82,7 +82,7 @@ impl Command<'_> {
         self.input()
     }
 
-    /// This response; that of an extended command says its length, too.
+    /// This response. That of an extended command also says its length.
     fn done<T: Pod>(&self, response: &T) -> Done {
         let (done, response_length) = (Done::with(response), (size_of::<T>() + size_of::<Extended>()) as u32);
         match self.extended {
@@ -115,7 +115,7 @@ impl Done {
         Done { response: bytes_of(response).to_vec(), ..Done::default() }
     }
 
-    /// Adds what stands behind it.
+    /// Adds what comes after it.
     fn and(mut self, more: &impl Pod) -> Done {
         self.response.extend_from_slice(bytes_of(more));
         self
@@ -196,7 +196,7 @@ type Act = fn(&mut Nic, &mut Command) -> Answer;
 /// What a command does. It is `IB_USER_VERBS_CMD_` and its name in [`command`].
 #[derive(Clone, Copy)]
 struct CommandRow {
-    /// The address of a response stands before its struct.
+    /// The address of a response comes before its struct.
     has_response: bool,
     /// Where in its struct the handle stands of what it is about.
     about: Option<usize>,

@@ -45,7 +45,7 @@ pub fn create(nic: &mut Nic, command: &mut Command) -> Answer {
     {
         return Err(Errno::INVAL);
     }
-    // Pieces of memory and inline bytes lie in the same place.
+    // Pieces of memory and inline bytes are in the same place.
     let sge_bytes = |count: u32| count as usize * size_of::<RxeSge>();
     let tail = sge_bytes(cap.max_send_sge).max(cap.max_inline_data as usize);
     let receives = match is_shared {
@@ -116,7 +116,7 @@ pub fn modify(nic: &mut Nic, command: &mut Command) -> Answer {
     Ok(command.done(&()))
 }
 
-/// What MODIFY_QP asks for; of a queue pair that gets connected, into how many regions of its domain its device may write, too.
+/// What MODIFY_QP asks for; of a queue pair that gets connected, also into how many regions of its domain its device may write.
 pub fn asks(call: Fact, nic: &Nic, command: &Command) -> Fact {
     let input: ModifyQp = command.input();
     let state = State::from_number(input.state.qp_state.into()).filter(|_| input.attr_mask & mask::STATE != 0);
@@ -196,7 +196,7 @@ pub fn destroy(nic: &mut Nic, command: &mut Command) -> Answer {
     Ok(Done::with(&entry.events.seen::<AsyncEventDesc>()).dooms(Object::Qp, number))
 }
 
-/// The doorbell. The requests lie in the ring already.
+/// The doorbell. The requests are in the ring already.
 pub fn post_send(nic: &mut Nic, command: &mut Command) -> Answer {
     let number = command.handle();
     let state = nic.qps.get(command.file, number)?.qp.state();

@@ -22,7 +22,7 @@ const LESSONS: [(&str, &str); 7] = [
 ];
 pub const ACTS: [&str; 5] = ["drop", "duplicate", "swap", "corrupt", "delay"];
 
-/// What never gets through: a rule, and what may be said of it. These take seconds, as somebody has to give up.
+/// What never gets through: a rule, and what may be said of it. These take seconds, as somebody must give up.
 const NEVER: [(&str, &[Cause]); 4] = [
     ("drop every \"ConnectRequest\"", &[Cause::NoAnswer]),
     ("drop every \"ConnectReply\"", &[Cause::NeverThrough]),

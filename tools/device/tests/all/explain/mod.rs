@@ -1,6 +1,6 @@
 //! `wire explain` is measured: random lessons run on the device with a random fault at a random packet, each capture is cut at
-//! random, and what is said of it is held against the fault. What the wire did stands in comments of the run file; they are taken
-//! out first. Then each capture is put into every kind of tunnel, where it has to be explained in the same words.
+//! random, and what is said of it is held against the fault. What the wire did is in comments of the run file; they are taken
+//! out first. Then each capture is put into every kind of tunnel, where it must be explained in the same words.
 //! docs/explain.md has the table that the long test prints.
 
 mod judged;
@@ -21,7 +21,7 @@ fn explained(file: &[u8]) -> Explanation {
     explain(&mut Reader::new(file).unwrap()).unwrap()
 }
 
-/// Makes so many runs from this seed on, and seven captures of each.
+/// Makes this many runs from this seed on, and seven captures of each.
 fn measure(seed: u64, count: u64) -> Table {
     let undisturbed = Undisturbed::run();
     let table = Mutex::new(Table::new());

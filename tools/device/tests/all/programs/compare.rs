@@ -1,4 +1,4 @@
-//! Runs that went otherwise than the bundled capture say why. That runs of the lessons as they are tell the recorded story is
+//! Runs that differ from the bundled capture say why. That runs of the lessons as they are tell the recorded story is
 //! in lessons.rs, here and in the lab.
 
 use super::support::{lesson, Run};

@@ -46,7 +46,7 @@ fn load(operations: usize) -> String {
     format!("{} client -a $SERVER --timeout 60 --operations {operations}", example("store_load"))
 }
 
-/// So many clients with so many operations each. Each begins again when it fails, and until there were deaths enough.
+/// So many clients with this many operations each. Each begins again when it fails, and until there were deaths enough.
 fn clients(count: usize, operations: usize, folder: &str) -> String {
     let load = load(operations);
     format!(

@@ -36,7 +36,7 @@ fn its_programs_die_with_a_runner_that_is_killed() {
 /// Enough on a machine under load.
 const DEADLINE: u32 = 60;
 
-/// A run that ends at its deadline, and whose program leaves others behind, each of which would sleep for so many seconds. A
+/// A run that ends at its deadline, and whose program leaves others behind, each of which would sleep for this many seconds. A
 /// script's background job ignores SIGINT, and hands that on: `env` undoes it.
 fn leaves_behind(name: &str, deadline: u32, seconds: u32, programs: &str) -> Command {
     let mut runner = Command::new("env");
@@ -143,7 +143,7 @@ fn runs(name: &str, count: &str, prepare: &str) -> Child {
     runner
 }
 
-/// One of a run's programs falls after so many milliseconds.
+/// One of a run's programs falls after this many milliseconds.
 fn falls(number: usize, (victim, signal, told): (&str, Signal, &str), moment: u64) {
     let (name, count) = (format!("test-falls-{number}"), (2_000_000 + number).to_string());
     let mut runner = runs(&name, &count, "true");

@@ -19,7 +19,7 @@ fn crossed(check: &Check) -> Vec<(u64, String, Vec<u8>)> {
     all
 }
 
-/// Two senders on the way to one receiver, whose cable has room for one of them. Addresses stand in the packets, so they are
+/// Two senders on the way to one receiver, whose cable has room for one of them. Addresses are in the packets, so they are
 /// named: other runs may have the first ones.
 fn incast(control: &str, addresses: &[String]) -> Check {
     let run = Run::lesson("20", "--len 16384 --messages 16", "--timeout 60").clients(2);

@@ -11,7 +11,7 @@ fn assert_right(check: &Check) {
     check.logs(SERVER, "SUCCESS, the same to the bit as computed here alone");
 }
 
-/// How so many workers ended.
+/// How this many workers ended.
 fn exits(check: &Check, count: usize) -> Vec<Option<i32>> {
     (1..=count).map(|number| check.node(&format!("client-{number}")).exit).collect()
 }
@@ -44,7 +44,7 @@ fn four_workers_and_fifty_rounds_are_right_to_the_bit() {
 /// that it did not.
 #[test]
 fn a_worker_that_falls_silent_at_any_stage_is_left_out() {
-    // The first round begins with so many workers: with all three, if it is in a round that the third falls silent.
+    // The first round begins with this many workers: with all three, if it is in a round that the third falls silent.
     let stages = [
         (2, "1st REQ from client-3"),
         (2, "1st RTU from client-3"),

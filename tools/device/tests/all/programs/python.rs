@@ -87,7 +87,7 @@ fn what_goes_wrong_ends_in_words_and_a_status() {
     let differ = "client and server differ in -m or --closer";
     let server = |options: &str| rdma_py(&format!("server --lesson {options}"));
     let client = |options: &str| rdma_py(&format!("client -a $SERVER --lesson {options}"));
-    // One that comes after it ends the server: nobody's patience has to be longer than a program needs to begin.
+    // One that comes after it ends the server: nobody's patience must be longer than a program needs to begin.
     let knocks = format!("({}); said=$?; lesson-02 client -a $SERVER; exit $said", client("2 -p 9"));
     let cases = [
         (server("7 --closer server"), client("7"), (1, 1), differ, differ),

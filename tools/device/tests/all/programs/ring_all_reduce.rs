@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use roce::opcode::{Operation, Part};
 use support::{each, programs, Check, Run, SERVER};
 
-/// A ring of so many ranks.
+/// A ring of this many ranks.
 fn ring(ranks: usize, server: &str, timeout: u32) -> Run {
     let timeout = format!("--timeout {timeout}");
     Run::lesson("13", &format!("{timeout} {server} -n {}", ranks - 1), &timeout).clients(ranks - 1)

@@ -9,7 +9,7 @@ use support::{Run, CLIENT, SERVER};
 
 type Ruled = support::Ruled<String>;
 
-/// Both sides end with these statuses. Only who waits in vain has a short deadline: a busy machine may be slow.
+/// Both sides end with these statuses. Only who waits without success has a short deadline: a busy machine may be slow.
 fn ruled(number: &str, client: &str, rules: &str, exits: [i32; 2]) -> Ruled {
     let (server, client) = match exits {
         [0, 0] => ("--timeout 60", format!("--timeout 60 {client}")),

@@ -45,7 +45,7 @@ impl Run {
         self
     }
 
-    /// A command of a page, `target/debug/device exec …`, as it stands there.
+    /// A command of a page, `target/debug/device exec …`, as it is there.
     pub fn typed(command: &str) -> Run {
         Run(shlex::split(command).unwrap().split_off(1), DEADLINE)
     }
@@ -56,7 +56,7 @@ impl Run {
         self
     }
 
-    /// What takes long by itself has so many seconds.
+    /// What takes long by itself has this many seconds.
     pub fn deadline(mut self, seconds: u32) -> Run {
         self.1 = seconds;
         self

@@ -1,5 +1,5 @@
 //! Wire rules in the lab: its switch does as they say, and rdma_rxe does about it what the standard promises. Each act on a
-//! packet, and more of what comes of it, is tried on the device in user space (tools/device/tests/all/programs: rules.rs, faults.rs).
+//! packet, and more of their effects, are tried on the device in user space (tools/device/tests/all/programs: rules.rs, faults.rs).
 
 use crate::support::{lab, Run, CLIENT, SERVER};
 use testkit::ran::ruled::Ruled;

@@ -186,17 +186,17 @@ fn mistakes_are_named_before_anything_starts() {
     let cases: [(&[&str], i32, &str); 13] = [
         (&["run", "lesson-04", "--client-args=--bogus"], 2, "For more information, try '--help'"),
         (&["run", "lesson-04", "--server-args=-p none"], 2, "For more information, try '--help'"),
-        (&["run", "lesson-4"], 2, "an example is lesson-04"),
+        (&["run", "lesson-4"], 2, "Name one like lesson-04"),
         (&["exec"], 2, "nothing to run"),
         (&["walk"], 2, "unrecognized subcommand"),
         (&[], 2, "Usage"),
-        (&["exec", "--client=true", "--out=client"], 2, "names no file of a machine"),
+        (&["exec", "--client=true", "--out=client"], 2, "isn't a file of a machine"),
         (&["exec", "--client=true", "--name=a/b"], 2, "cannot be the name of a folder"),
         (&["exec", "--client=true", "--fault=kill nobody when x"], 2, "there is no node `nobody`"),
         (&["run", "99"], 3, "cargo build -p lesson-99"),
         (&["exec", "--client=./no/such/program -x"], 3, "there is no program ./no/such/program"),
         (&["exec", "--client=true", &large], 3, "takes 100 MiB, and a machine with 256 MiB"),
-        (&["exec", "--client=echo 'open"], 3, "a quote is not closed"),
+        (&["exec", "--client=echo 'open"], 3, "a quote isn't closed"),
     ];
     for (arguments, status, words) in cases {
         let output = lab().args(arguments).output().unwrap();

@@ -1,4 +1,4 @@
-//! `lab shell` as a person uses it: on a terminal, which has to be as it was before, whatever happens.
+//! `lab shell` as a person uses it: on a terminal, which must be as it was before, whatever happens.
 
 use crate::support::{lab, machines, recorded};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
@@ -43,7 +43,7 @@ impl Person {
         self.hands.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Waits until `text` is on the screen below all that was waited for before, and gives what stands above it.
+    /// Waits until `text` is on the screen below all that was waited for before, and gives what is above it.
     fn sees(&mut self, text: &str) -> String {
         let limit = Instant::now() + LIMIT;
         loop {
@@ -56,7 +56,7 @@ impl Person {
         }
     }
 
-    /// Types a command, sees this come of it, and the prompt again. Gives what stands above.
+    /// Types a command, and waits for this output and for the next prompt. Returns what was printed before.
     fn asks(&mut self, command: &str, answer: &str) -> String {
         self.types(&format!("{command}\r"));
         let above = self.sees(answer);

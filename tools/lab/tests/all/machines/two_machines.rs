@@ -66,7 +66,7 @@ fn make_server_and_make_client_as_typed_on_two_machines() {
             "+ rdma link delete rxe0",
             "+ rdma link add rxe0 type rxe netdev eth0",
             "link rxe0/1 state ACTIVE physical_state LINK_UP netdev eth0",
-            "no cargo here: running target/debug/lesson-04",
+            "there is no cargo here, so this runs target/debug/lesson-04",
             call,
             "rdma_destroy_event_channel",
         ];
@@ -109,10 +109,10 @@ fn softroce_up_down_and_status_may_be_repeated() {
             "+ rdma link delete rxe0",
             "no RDMA device on eth0",
             "== down again 0",
-            "softroce: no RDMA device on eth0; create one: sudo tools/lab/softroce.sh up eth0",
+            "softroce: there is no RDMA device on eth0. Create one: sudo tools/lab/softroce.sh up eth0",
             "+ modprobe rdma_rxe",
             "+ rdma link add rxe0 type rxe netdev eth0",
-            "softroce: there is no network interface eth9; there are: eth0",
+            "softroce: there is no network interface eth9. This machine has: eth0",
         ],
     );
 }
@@ -132,7 +132,7 @@ fn the_doctor_finds_a_lesson_machine_ready() {
             "OK    locked memory           limit: unlimited",
             "OK    permissions",
             "yes vms,",
-            "FAIL  SoftRoCE device         there is none",
+            "FAIL  SoftRoCE device         this machine has none",
             "no  vms,",
         ],
     );

@@ -43,7 +43,7 @@ const CASES: [Case; 13] = [
     (&["$id=echo 1000", "$dumpcap=case $1 in -L) exit 1 ;; *) RECORD ;; esac", "$sudo=exec \"$@\""], "04", 0,
         &["+ sudo dumpcap", "3 packets"], "dumpcap "),
     (&["$capinfos=printf '%s\\t0\\n' \"$2\""], "04", 1, &["no RoCE packet crossed enp1s0", "on two machines", "tools/lab/doctor.sh"], "dumpcap "),
-    (&["$dumpcap=echo 'no such interface' >&2; exit 1", "$capinfos=printf '%s\\t0\\n' \"$2\""], "04", 1, &["no such interface", "the recorder could not do its work"], ""),
+    (&["$dumpcap=echo 'no such interface' >&2; exit 1", "$capinfos=printf '%s\\t0\\n' \"$2\""], "04", 1, &["no such interface", "the recorder failed"], ""),
     (&[], "", 2, &["usage: capture.sh NN [NETDEV]"], ""),
     (&[], "04 eth0 more", 2, &["usage: capture.sh NN [NETDEV]"], ""),
 ];

@@ -51,7 +51,7 @@ impl Checkout {
         for program in ["lab", "device", "device-mine-nic", "course", "wire", "lesson-04"] {
             write_script(&checkout.target.join("debug").join(program), SAY);
         }
-        // What it is given stands in its environment.
+        // What it is given is in its environment.
         write_script(&checkout.target.join("debug/xtask"), r#"printf '[%s]' "$1" "$REPOSITORY"; echo"#);
         checkout
     }
@@ -128,7 +128,7 @@ fn what_is_given_to_make_arrives_as_it_was_typed() {
     assert!(!checkout.path("y").exists() && !checkout.path("z").exists(), "nothing of it is carried out");
 }
 
-/// The learner's NIC is built before anything runs on it, and its runs lie where no other device's are.
+/// The learner's NIC is built before anything runs on it, and its runs are where no other device's are.
 #[test]
 fn lessons_run_on_the_learners_own_nic() {
     let checkout = Checkout::new("target");

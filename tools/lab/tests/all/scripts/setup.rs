@@ -106,8 +106,8 @@ fn an_old_cargo_goes_behind_the_releases_recent_one() {
 fn what_fails_is_heard_and_the_next_call_goes_on() {
     let downloads = "downloading 1 packages, 1 MB; nothing is installed";
     for (hindrance, parts) in [
-        ("apt-offline", ["asking apt for its package lists", "(its messages are above). Is there a network?"]),
-        ("apt-refused", [downloads, "run the same command again, and it goes on from there"]),
+        ("apt-offline", ["asking apt for its package lists", "Check that this machine reaches the network"]),
+        ("apt-refused", [downloads, "run the same command again. It goes on where it stopped"]),
         ("disk-full", [downloads, "cannot unpack pkg-config=1"]),
     ] {
         let machine = debian();
@@ -132,7 +132,7 @@ fn ctrl_c_ends_a_download_with_words_and_a_second_call_waits_for_the_first() {
     appears("waiting");
     assert_eq!(unpacked(&machine), "", "the second does not wait");
     interrupt(&first);
-    assert!(ends(first, 130).contains("interrupted; the same command goes on from here"));
-    assert!(ends(second, 0).contains("another set-up is at work; waiting for it"));
+    assert!(ends(first, 130).contains("interrupted. Run the same command again, and it goes on from here"));
+    assert!(ends(second, 0).contains("another set-up is running in this folder; waiting for it to end"));
     assert_eq!(unpacked(&machine), "pkg-config=1\n");
 }

@@ -47,7 +47,7 @@ pub fn run(server: &str, rests: &str, clients: &[&str]) -> Run {
     let endless = server.ends_with("-n 0");
     let script = SCRIPT.replace("RESTS", rests).replace("COUNT", &clients.len().to_string());
     let server = script.replace("SERVE", server);
-    // A command line has its limits: what a thousand clients do stands there once.
+    // A command line has its limits: what a thousand clients do is there once.
     let mut manners: Vec<&str> = Vec::new();
     let mut calls = String::new();
     for (client, number) in clients.iter().zip(1..) {

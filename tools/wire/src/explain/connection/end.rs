@@ -55,7 +55,7 @@ impl Connection {
                     .for_each(|told| told.is_not_mended());
                 self.sent_again(side);
                 let text = format!(
-                    "only {}'s packets are in the capture, so what became of them can't be told: record both directions",
+                    "only {}'s packets are in the capture, so we can't see what happened to them: record both directions",
                     &self.names[side]
                 );
                 self.findings.add(Cause::Unfinished, side, text, &[self.first.frame]);
@@ -112,7 +112,7 @@ impl Connection {
         let is_over = request.is_given_up(end) || answer.frames.len() > 2 && answer.is_given_up(end);
         if is_asked_again && !is_refused && !self.went_on() && is_over {
             let text = format!(
-                "{} answered the {} in frame {}, but {} asked again, {} in all, and nothing came of it: the {} was lost behind \
+                "{} answered the {} in frame {}, but {} asked again, {} in all, and got nowhere: the {} was lost after \
                  the recorder each time, or came later than it is waited for",
                 &self.names[asker.other()],
                 request.kind.name(),
@@ -170,7 +170,7 @@ impl Connection {
                 Cause::NeverThrough,
                 format!(
                     "{why}, after it had sent its {name} {sent}, though {peer} answered in frame {frame}: the ConnectReply was lost \
-                     behind the recorder, or came too late"
+                     after the recorder, or came too late"
                 ),
             ),
             (None, Some(frame)) => (
@@ -181,7 +181,7 @@ impl Connection {
                 ),
             ),
             (None, None) => {
-                (Cause::NoAnswer, format!("{why}: its {name} was sent {sent} and had no answer. Nobody has refused it"))
+                (Cause::NoAnswer, format!("{why}: its {name} was sent {sent} and had no answer. Nothing refused it either"))
             }
         };
         let frames = answer.or(longer).map_or(frames.clone(), |frame| all(&frames, frame));
@@ -218,7 +218,7 @@ impl Connection {
             true => (
                 Cause::NeverThrough,
                 format!(
-                    "{text}. {} had asked again meanwhile, so the ConnectReply was lost behind the recorder",
+                    "{text}. {} had asked again meanwhile, so the ConnectReply was lost after the recorder",
                     &self.names[reply.from.other()]
                 ),
             ),
@@ -274,7 +274,7 @@ impl Connection {
             Some(ready) if reply.frames.len() > 2 && reply.last.frame > ready.last.frame && !self.has_data() => {
                 let text = format!(
                     "{} sent the ConnectReply {}, the last time in frame {}, though the ReadyToUse is in the capture: it was lost \
-                     behind the recorder each time",
+                     after the recorder each time",
                     &self.names[reply.from],
                     times(reply.frames.len()),
                     reply.last.frame
@@ -337,7 +337,7 @@ impl Connection {
         let (me, peer) = (&self.names[side], &self.names[side.other()]);
         let sent =
             format!("{me} sent {} of PSN +{} again and again, though {peer} answered each time", told.name, told.psn);
-        let lost = format!("the answers were lost behind the recorder, or {me}'s device didn't take them");
+        let lost = format!("the answers were lost after the recorder, or {me}'s device didn't take them");
         // Who answers what is sent to a queue pair, has it.
         let is_answering = self.flows[side.other() as usize].answers > 0;
         let (cause, text) = match flow.agreed_qp {
@@ -451,11 +451,11 @@ impl Connection {
                     "; {peer}'s queue pair takes nothing any more since its request was refused in frame {frame}"
                 ),
                 _ if ends.qps[side.other() as usize] == Some(0) => {
-                    format!("; it goes to queue pair 0, which is none that a program can have: {peer} had none when it was asked")
+                    format!("; it goes to queue pair 0, which no program can have: {peer} had no queue pair when it was asked")
                 }
                 (_, false, _) => "; the capture has no answer at all on this connection".to_owned(),
                 (.., Some(bytes)) => {
-                    format!("; it carries {bytes} bytes, and every packet that was answered is shorter: does the path take such long ones?")
+                    format!("; it carries {bytes} bytes, and every packet that was answered is shorter: does the path take packets that long?")
                 }
                 _ => String::new(),
             };

@@ -229,7 +229,7 @@ impl Connection {
         }
         said.extend(Side::BOTH.iter().map(traffic).map(|(traffic, who)| traffic.pace(who)));
         if ends.service == Service::Ud {
-            said += "; datagrams: nobody tells of a loss";
+            said += "; datagrams, so nothing reports a loss";
         }
         said
     }

@@ -14,7 +14,7 @@ const NOBODY_LISTENS: &str =
     "is the server's program started, with this port and port space? rdma resource show cm_id lists who listens";
 const RESOURCES: &str = "the limits of its device and kernel: rdma resource show, ibv_devinfo -v, ulimit -l";
 const PATH: &str =
-    "are address, GID index, RoCE version, VLAN and traffic class of the request those of the other side's port? rdma link, show_gids";
+    "do the request's address, GID index, RoCE version, VLAN and traffic class fit the other side's port? rdma link, show_gids";
 
 /// A ConnectReject, or a ServiceIDResolutionResponse that isn't a yes.
 #[derive(Clone, Debug)]
@@ -63,19 +63,32 @@ fn of_reason(reason: u16) -> Meaning {
         CONSUMER => return (Cause::Declined, Cause::Declined.blame(), Cause::Declined.look()),
         1..=3 => (Blame::Peer, RESOURCES),
         TIMEOUT => (Blame::Unknown, "what it waited for was lost, or came too late"),
-        6 | 7 => (Blame::Unknown, "the side that rejects knows no such connection: did its program end, or give up before?"),
+        6 | 7 => {
+            (Blame::Unknown, "the side that rejects knows no such connection: did its program end, or give up before?")
+        }
         8 => (Blame::Peer, NOBODY_LISTENS),
         5 | 9 => (Blame::Program, "do both sides use the same port space and kind of queue pair?"),
-        10 => (Blame::Peer, "it takes this queue pair for one that's still connected, from before a crash or a lost goodbye: connect again"),
+        10 => (
+            Blame::Peer,
+            "it considers this queue pair still connected, from before a crash or a lost goodbye: connect again",
+        ),
         12..=23 | 32 | 33 => (Blame::Unknown, PATH),
-        24 | 25 => (Blame::Unknown, "it asks to connect elsewhere: the additional information of the ConnectReject says where"),
-        26 => (Blame::Unknown, "the path MTU of the request is more than the other side's port has: compare both interfaces' MTU"),
+        24 | 25 => {
+            (Blame::Unknown, "it asks to connect elsewhere: the additional information of the ConnectReject says where")
+        }
+        26 => (
+            Blame::Unknown,
+            "the path MTU of the request is more than the other side's port has: compare both interfaces' MTU",
+        ),
         27 => (Blame::Program, "initiator_depth of the request against the other side's responder_resources"),
         29 => (Blame::Program, "rnr_retry_count of the request"),
         30 => (Blame::Unknown, "the two connection managers mix up two connections: connect again"),
         31 => (Blame::Unknown, "the two connection managers speak different versions"),
         35 => (Blame::Peer, "the side that rejects wants something that its vendor defines: look at its log"),
-        _ => (Blame::Unknown, "this number isn't one of the specification's reasons: look at the log of the side that rejects"),
+        _ => (
+            Blame::Unknown,
+            "this number isn't one of the specification's reasons: look at the log of the side that rejects",
+        ),
     };
     (Cause::Rejected, blame, look)
 }

@@ -74,8 +74,8 @@ impl Flow {
         self.open.retain(|sent| sent.psn > psn);
         let behind = match self.open.len() {
             0 => String::new(),
-            1 => "; the packet that was under way behind it fails with it".to_owned(),
-            count => format!("; the {count} packets that were under way behind it fail with it"),
+            1 => "; the packet that was under way after it fails with it".to_owned(),
+            count => format!("; the {count} packets that were under way after it fail with it"),
         };
         self.fatal = Some((psn, place.frame));
         let text = format!("{}'s {name}{of} was refused: {nak}{why}{behind}", self.me());
@@ -104,7 +104,7 @@ impl Flow {
         if let Some(Accepted { frame, .. }) = before.clone().find(covers) {
             return format!(
                 "; the same was accepted in frame {frame}, so key, range and permission were right then: was the memory deregistered \
-                 since, or its window bound anew?"
+                 since, or its window bound again?"
             );
         }
         before.clone().next().map_or(String::new(), |Accepted { name, remote, length, frame }| {
@@ -137,7 +137,7 @@ impl Flow {
         let is_known = self.at(psn).is_some() || self.missing.iter().any(|(missing, _)| *missing == psn);
         self.gap = Some((psn, place.frame));
         self.ask_for(psn);
-        // What comes behind one that was not taken is early, too.
+        // What comes after a packet that wasn't taken is also early.
         if self.not_ready.is_some_and(|(at, _)| at <= psn) {
             return;
         }

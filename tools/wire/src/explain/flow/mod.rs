@@ -230,7 +230,7 @@ impl Flow {
             let (_, left_out) = self.missing.remove(at).unwrap_or_default();
             self.add(packet, psn, is_damaged, place);
             let (cause, what) = match self.gap {
-                None => (Cause::Overtaken, "is recorded behind a later one"),
+                None => (Cause::Overtaken, "is recorded after a later one"),
                 Some(_) => (Cause::Lost, "was lost before the recorder"),
             };
             let text = format!("{}'s {} of PSN +{psn} {what}", self.me(), row.name);
@@ -294,7 +294,7 @@ impl Flow {
             // An answer that can't be read may have asked for it.
             if self.answered.is_some_and(|answered| psn < answered) && self.unread == 0 {
                 self.disbelieve(name, psn, place.frame);
-                let behind = "the answer was lost behind the recorder, or came late";
+                let behind = "the answer was lost after the recorder, or came late";
                 let text = format!(
                     "{} sent {name} of PSN +{psn} again, though its answer is in the capture: {behind}",
                     self.me()

@@ -3,7 +3,7 @@
 use roce::opcode::{Operation, Part};
 use roce::packet::Packet;
 
-/// From so many answers on their times tell something.
+/// From this many answers on their times tell something.
 const ENOUGH: u64 = 16;
 
 /// All that is counted.

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use wire::compare::{compare, Capture, Verdict};
 use wire::{annotate, explain, play, show};
 
-/// Something done with a capture: how many bytes come of it.
+/// Something done with a capture, which returns how many bytes it has made.
 type Act = fn(&[u8]) -> Result<usize, Error>;
 
 /// All that is done, each by its name.
