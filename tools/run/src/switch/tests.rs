@@ -284,7 +284,7 @@ fn settings_are_read_and_a_wrong_word_is_pointed_at() {
     );
     assert!(Switch::parse("", &NODES).unwrap().is_none());
     for (text, wrong, word) in [
-        ("queue 64 KB", "queue", "there is no link"),
+        ("queue 64 KB", "queue", "a switch needs a link"),
         ("link 1 Gbit 5 us", "Gbit", "the units are: Gbit/s"),
         ("link 0 Gbit/s 5 us", "Gbit/s", "a rate"),
         ("link 1 Gbit/s", "", "a cable's delay"),
