@@ -47,7 +47,7 @@ test("a capture is explained as on the command line, and a frame that is named i
   await browser.open(page());
   const status = await choose(capture("changes/04-wrong-key"));
   assert.match(status, /^04-wrong-key\.pcapng: \d+ RDMA packets in \d+ frames\. Something went wrong\.$/);
-  const [, sentence] = / {2}(The client's RC RDMA Write Only [^]*?\))\./.exec(readFileSync(join(REPOSITORY, "docs/explain.md"), "utf8"));
+  const [, sentence] = / {2}(The client's RC RDMA Write Only of \d+ bytes [^]*?\))\./.exec(readFileSync(join(REPOSITORY, "docs/explain.md"), "utf8"));
   assert.ok((await browser.run(told)).includes(sentence.replace(/\s+/g, " ")), sentence);
   const frame = await browser.run(() => {
     const button = document.querySelector("#explain .finding button");

@@ -208,7 +208,7 @@ fn where_a_sandbox_forbids_it_the_error_says_what_helps() {
         let begun = Instant::now();
         let said = Machine::start(&mut shell("sleep 60"), [127, 0, 0, 8].into(), &folder(), false).unwrap_err();
         let said = format!("{said:#}");
-        assert!(said.contains("process_vm_readv fails") && said.contains("allow"), "{said}");
+        assert!(said.contains("process_vm_readv fails") && said.contains("Allow it there"), "{said}");
         // Nobody would answer its calls.
         let is_left = rustix::process::wait(WaitOptions::NOHANG).map(|_| ());
         assert!(begun.elapsed() < Duration::from_secs(30) && is_left == Err(Errno::CHILD));
