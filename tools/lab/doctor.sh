@@ -42,7 +42,7 @@ END
 
 # /dev/kvm may be there and still not work, so the lab tries it and keeps the answer until the next boot.
 check_kvm() {
-    works='' why='/dev/kvm is there, but has not been tried yet' fix='make lesson-01 tries it'
+    works='' why='/dev/kvm is there, but has not been tried yet' fix='make lesson-04 tries it'
     case $(content "$TARGET/lab/kvm") in
     "true "*"$(content "$ROOT/proc/sys/kernel/random/boot_id")") works='a machine has run on it' ;;
     "false "*"$(content "$ROOT/proc/sys/kernel/random/boot_id")") why='no machine could run on it' fix='' ;;
@@ -150,8 +150,8 @@ printf '\nReady to run:\n'
 ready=no
 # way NAME TITLE COMMAND
 way() { case " $stopped " in *" $1 "*) echo "  no  $1, $2" ;; *) printf '  yes %-49s %s\n' "$1, $2" "$3" && ready=yes ;; esac; }
-way lab 'two emulated machines in this one' 'make lesson-01'
-way device 'two processes on a NIC in user space' 'make lesson-01 on=device'
+way lab 'two emulated machines in this one' 'make lesson-04'
+way device 'two processes on a NIC in user space' 'make lesson-04 on=device'
 way vms 'this machine as one of two with SoftRoCE' 'make server-01, or: make client-01 HOST=ADDRESS'
 way nic 'this machine as one of two with RDMA NICs' 'make server-01, or: make client-01 HOST=ADDRESS'
 [ $ready = yes ]

@@ -40,58 +40,41 @@ const SAYS: &str = "`The judge says: …`";
 /// A row of a kind's table: a part's name, how many there are at least, and what each must hold.
 type PartRule = (&'static str, usize, &'static [&'static str]);
 
-const TASK: PartRule = ("", 1, &[PROSE]);
+const TASK: [PartRule; 1] = [("", 1, &[PROSE])];
+const HELP: [PartRule; 1] = [(HINTS, 1, &[PROSE])];
+/// How it's run, and what the judge must see.
 const RUNS: [PartRule; 3] = [(RUN_BY, 0, &["toml"]), (PASS, 1, &["text"]), (AGAIN, 0, &[])];
-const SOLUTIONS: [PartRule; 2] = [(RIGHT, 1, &["diff"]), (WRONG, 2, &["diff", SAYS])];
+const RIGHT_ONES: [PartRule; 1] = [(RIGHT, 1, &["diff"])];
+const WRONG_ONES: [PartRule; 1] = [(WRONG, 2, &["diff", SAYS])];
 
 pub const BREAK: PageKind = PageKind {
     what: "a change",
     folder: "changes",
     command: |name| format!("make break-{} CHANGE={}", name.number(), name.name),
-    parts: &[TASK, (OUTCOME, 1, &[PROSE])],
+    parts: &[&TASK, &[(OUTCOME, 1, &[PROSE])]],
 };
 pub const REPAIR: PageKind = PageKind {
     what: "an exercise",
     folder: "changes",
     command: |name| format!("make try-{name}"),
-    parts: &[
-        TASK,
-        RUNS[0],
-        (HINTS, 1, &[PROSE]),
-        RUNS[1],
-        RUNS[2],
-        (SOLVED, 1, &[PROSE]),
-        (CUT, 1, &["diff", SAYS]),
-        SOLUTIONS[0],
-        SOLUTIONS[1],
-    ],
+    parts: &[&TASK, &HELP, &RUNS, &[(SOLVED, 1, &[PROSE]), (CUT, 1, &["diff", SAYS])], &RIGHT_ONES, &WRONG_ONES],
 };
 pub const READING: PageKind = PageKind {
     what: "an exercise in reading",
-    parts: &[TASK, (QUESTIONS, 1, &["toml"]), (HINTS, 1, &[PROSE]), (SOLVED, 1, &[PROSE])],
+    parts: &[&TASK, &HELP, &[(QUESTIONS, 1, &["toml"]), (SOLVED, 1, &[PROSE])]],
     ..REPAIR
 };
 pub const STEP: PageKind = PageKind {
     what: "a step",
     folder: "steps",
     command: |_| "make step".to_owned(),
-    parts: &[
-        TASK,
-        RUNS[0],
-        (HINTS, 1, &[PROSE]),
-        RUNS[1],
-        RUNS[2],
-        (ANSWER, 1, &[PROSE]),
-        (REFERENCE, 1, &["toml"]),
-        SOLUTIONS[0],
-        SOLUTIONS[1],
-    ],
+    parts: &[&TASK, &HELP, &RUNS, &[(ANSWER, 1, &[PROSE]), (REFERENCE, 1, &["toml"])], &RIGHT_ONES, &WRONG_ONES],
 };
 pub const HOLE: PageKind = PageKind {
     what: "a hole",
     folder: "holes",
     command: |_| "make nic".to_owned(),
-    parts: &[TASK, (CUT, 1, &["toml", "rust", SAYS]), (HINTS, 1, &[PROSE]), (ANSWER, 1, &[PROSE]), SOLUTIONS[1]],
+    parts: &[&TASK, &HELP, &[(CUT, 1, &["toml", "rust", SAYS]), (ANSWER, 1, &[PROSE])], &WRONG_ONES],
 };
 
 pub struct PageKind {
@@ -100,7 +83,8 @@ pub struct PageKind {
     folder: &'static str,
     /// What a reader types, which a page says below its title.
     command: fn(&Name) -> String,
-    parts: &'static [PartRule],
+    /// Groups of rows: several kinds have some in common.
+    parts: &'static [&'static [PartRule]],
 }
 
 impl PageKind {
@@ -139,16 +123,17 @@ impl PageKind {
     pub(crate) fn check(&self, name: &Name, page: &Page) -> Result<()> {
         let (what, command) = (self.what, self.command(name));
         ensure!(page.command == command, "its command is `{}`, but must be `{command}`", page.command);
-        let row = |part: &Part| self.parts.iter().find(|(name, ..)| *name == part.kind());
+        let rules = || self.parts.iter().copied().flatten();
         for part in &page.parts {
-            let known = self.parts.iter().skip(1).map(|(name, ..)| format!("`{name}`"));
-            let (.., holds) = row(part).with_context(|| {
+            let known = rules().skip(1).map(|(name, ..)| format!("`{name}`"));
+            let rule = rules().find(|(name, ..)| *name == part.kind());
+            let (.., holds) = rule.with_context(|| {
                 format!("{what} has no part `{}`. It may have {}", part.name, known.collect::<Vec<_>>().join(", "))
             })?;
             let missing = holds.iter().find(|it| !holds_it(part, it));
             ensure!(missing.is_none(), "its part `{}` lacks its {}", part.name, missing.unwrap_or(&""));
         }
-        for (name, least, _) in self.parts {
+        for (name, least, _) in rules() {
             let count = page.parts.iter().filter(|part| part.kind() == *name).count();
             ensure!(count >= *least, "{what} has at least {least} of the part `{name}`, and this one has {count}");
         }

@@ -19,16 +19,16 @@ use std::path::{Path, PathBuf};
 pub const OUTCOME: &str = "What happens";
 /// The options of the first run.
 pub(crate) const RUN_BY: &str = "How it's run";
-pub(crate) const HINTS: &str = "Hints";
+pub const HINTS: &str = "Hints";
 /// What the judge must see.
-pub(crate) const PASS: &str = "Pass when";
+pub const PASS: &str = "Pass when";
 /// Another run, which must show the same unless it says what.
 pub const AGAIN: &str = "Once more";
 pub(crate) const SOLVED: &str = "Solved";
-pub(crate) const ANSWER: &str = "Answer";
+pub const ANSWER: &str = "Answer";
 pub(crate) const REFERENCE: &str = "Reference";
 pub(crate) const QUESTIONS: &str = "The questions";
-pub(crate) const CUT: &str = "The hole";
+pub const CUT: &str = "The hole";
 pub(crate) const RIGHT: &str = "Right";
 pub(crate) const WRONG: &str = "Wrong";
 

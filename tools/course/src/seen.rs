@@ -106,7 +106,7 @@ fn is_about(line: &Line, kind: &str, wanted: &str) -> bool {
 /// number may be at least another one: `len=16..`; and a text begins so: `program=lesson_…`.
 fn has(line: &Line, wanted: &str) -> bool {
     let (key, wanted) = wanted.split_once('=').map_or((wanted, None), |(key, one)| (key, Some(one)));
-    let Some((value, wanted)) = line.field(key).map(|value| (value, wanted)) else { return false };
+    let Some(value) = line.field(key) else { return false };
     let Some(wanted) = wanted else { return true };
     if let Some(least) = wanted.strip_suffix("..").and_then(|least| least.parse::<u64>().ok()) {
         return value.parse::<u64>().is_ok_and(|value| value >= least);

@@ -143,7 +143,7 @@ impl<'a, 's> Session<'a, 's> {
             if is_overall { "--deadline".to_owned() } else { format!("{} s after the last client", GRACE.as_secs()) };
         let running = names(&running(&self.seats));
         let for_what = match self.clients().iter().any(|seat| seat.stage == Stage::Waiting) {
-            true => "listen, or for ten seconds without that",
+            true => "listen (ten seconds at most, and then the clients start all the same)",
             false => "end",
         };
         self.recorder.waits(|| format!("lab: waiting for {running} to {for_what} (until {until} s, {why})"));

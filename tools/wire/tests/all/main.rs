@@ -20,6 +20,8 @@ mod growth;
 mod hostile;
 // Frames are counted in builds with assertions.
 #[cfg(debug_assertions)]
+// Frames are counted only where debug assertions are compiled in.
+#[cfg(debug_assertions)]
 mod once;
 mod packed;
 mod packets;

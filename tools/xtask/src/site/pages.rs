@@ -7,7 +7,7 @@ use crate::docs::sources::Sources;
 use crate::docs::{changes, diffs, drawings, recorded};
 use anyhow::Result;
 use course::mine::Language;
-use course::page::Part;
+use course::page::{Part, AGAIN, ANSWER, CUT, HINTS, PASS};
 use course::step::Step;
 use run::files::read;
 use std::path::Path;
@@ -16,7 +16,7 @@ use std::path::Path;
 const PLAYER: (&str, &str) = ("tools/book/player.png", "04_rdma_write");
 
 /// The parts of the judge's file that a reader finds below the page, folded.
-const FOLDED: [&str; 5] = ["The hole", "Pass when", "Once more", "Hints", "Answer"];
+const FOLDED: [&str; 5] = [CUT, PASS, AGAIN, HINTS, ANSWER];
 
 /// Where a reader says which language is theirs. The book's script makes the switch, and hides what is about the others; without
 /// it all of them are there.

@@ -122,7 +122,7 @@ const CASES: &[Case] = &[
         "a checkout/target/lab/kvm=true qemu an-earlier-boot", "-DEV", "$id=echo 0", LIMIT, PORT], &[
         ("FAIL lab device vms nic", "a recent cargo", "not found: cargo", "sudo pacman -S rust"),
         ("FAIL lab", "a kernel to boot", "not found: kernel", "sudo pacman -S linux"),
-        ("note", "KVM", "has not been tried yet", "make lesson-01 tries it"),
+        ("note", "KVM", "has not been tried yet", "make lesson-04 tries it"),
         ("FAIL vms", "SoftRoCE module", "(6.1.0-40-amd64) has no rdma_rxe", "sudo pacman -S linux"),
         ("FAIL vms", "SoftRoCE device", "this machine has none", "sudo tools/lab/softroce.sh up"),
         ("FAIL device", "UDP port 4791", "on all addresses",
