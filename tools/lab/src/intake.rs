@@ -136,7 +136,7 @@ impl Session<'_, '_> {
             return self.recorder.act(Some(node), "panic", "the machine is gone");
         }
         let end = format!("the {}'s machine ended by itself\n{}", seat.ended.name, seat.agent.console_end());
-        Err(qemu.explain(Error::msg(end)))
+        Err(qemu.explain(Error::msg(end), true))
     }
 
     /// Starts a command on another node, beside what runs there; `told` is how its agent is told.

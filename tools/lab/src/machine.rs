@@ -19,6 +19,8 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// Size of a drive in bytes. A saved machine remembers it, so it is more than any machine's memory holds; only what is
 /// written to it takes room.
@@ -183,6 +185,11 @@ impl Machine {
     }
 }
 
+/// How long QEMU may take to end when it has closed its console, and when nobody knows whether it ends.
+const ENDING: Duration = Duration::from_secs(10);
+const MOMENT: Duration = Duration::from_millis(50);
+const LOOK: Duration = Duration::from_millis(10);
+
 /// The process behind a machine. Dropping it ends it.
 pub struct Qemu {
     process: Child,
@@ -191,11 +198,17 @@ pub struct Qemu {
 }
 
 impl Qemu {
-    /// Adds to an error what QEMU itself has to say, if it has ended: it did not like its command line or state.
-    pub fn explain(&mut self, error: anyhow::Error) -> anyhow::Error {
-        // A moment for a QEMU that has closed its sockets, but not ended yet.
-        std::thread::sleep(std::time::Duration::from_millis(50));
-        let Ok(Some(status)) = self.process.try_wait() else { return error };
+    /// Adds to an error what QEMU itself has to say, if it has ended: it did not like its command line or state. One that has closed
+    /// its console `is_ending`, and a busy machine needs a while to give its memory back.
+    pub fn explain(&mut self, error: anyhow::Error, is_ending: bool) -> anyhow::Error {
+        let deadline = Instant::now() + if is_ending { ENDING } else { MOMENT };
+        let status = loop {
+            match self.process.try_wait() {
+                Ok(Some(status)) => break status,
+                Ok(None) if Instant::now() < deadline => sleep(LOOK),
+                _ => return error,
+            }
+        };
         let mut words = format!("QEMU ended ({status})");
         if status.signal() == Some(Signal::BUS.as_raw()) {
             words.push_str(": its memory's file could not grow; is the disk full?");
@@ -237,4 +250,24 @@ fn spawn(command: &mut Command, descriptors: &[BorrowedFd<'_>]) -> io::Result<Ch
     // SAFETY: between fork and exec only system calls are made (prctl, getppid, fcntl); nothing allocates or locks.
     unsafe { command.pre_exec(prepare) };
     command.spawn()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // A test may end with a panic.
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_qemu_that_takes_its_time_to_end_is_still_heard() {
+        let explained = |script: &str, is_ending| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]).stderr(Stdio::piped());
+            let mut qemu = Qemu { process: command.spawn().unwrap(), control: UnixStream::pair().unwrap().0 };
+            format!("{:#}", qemu.explain(anyhow::anyhow!("the machine ended"), is_ending))
+        };
+        let said = explained("sleep 0.3; echo terminating on signal 15 >&2", true);
+        assert!(said.contains("terminating on signal 15"), "{said}");
+        let said = explained("exec sleep 60", false);
+        assert_eq!(said, "the machine ended", "nobody waits long for one that may go on");
+    }
 }

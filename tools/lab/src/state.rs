@@ -192,7 +192,7 @@ fn key(hardware: &Hardware, contents: &Contents, kernel: &Kernel) -> Result<Stri
 
 /// Adds to an error what those of the machines' QEMUs have to say that have ended.
 pub fn explain(machines: &mut [Machine], error: Error) -> Error {
-    machines.iter_mut().fold(error, |error, machine| machine.qemu.explain(error))
+    machines.iter_mut().fold(error, |error, machine| machine.qemu.explain(error, machine.agent.closed))
 }
 
 fn quoted(path: &Path) -> Result<String> {
