@@ -21,7 +21,7 @@
 //! | Answer | to what the first part asks to predict | |
 //! | Reference | | `toml`: where the lesson's source, C and Python have it: a [`Reference`](crate::reference::Reference) |
 //! | The questions | | `toml`: see [`crate::reading`] |
-//! | The hole | `The judge says: ` what it says of the hole | `diff`: makes it, in a lesson; `toml` and `rust`: its [place](crate::nic::hole::Place) and the stub, in the NIC |
+//! | The hole | `The judge says: ` what it says of the hole | `diff`: makes it, in a lesson; `toml` and `rust`: its [place](crate::nic::hole::Cut) and the stub, in the NIC |
 //! | Right 1 … | | `diff`: made to the hole (an exercise) or to the lesson's own source (a step), another solution; the tests try it |
 //! | Wrong 1 … | `The judge says: ` a part of that | `diff`: what the judge must refuse |
 

@@ -1,6 +1,6 @@
 //! A step of "Write it yourself": what a learner adds to a program of her own, and what the judge must see then.
 //!
-//! Its page is a [`STEP`](crate::kind::STEP).
+//! Its page is a [`STEP`].
 //! The lesson's own source passes all its steps. The program of the lesson before fails each.
 
 use crate::change::Change;

@@ -1,6 +1,6 @@
 //! A hole: the body of one function of the device's core, which a learner writes.
 //!
-//! Its page is a [`HOLE`](crate::kind::HOLE). The stub works wrongly, and ends.
+//! Its page is a [`HOLE`]. The stub works wrongly, and ends.
 //! The solution is the project's own source.
 
 use crate::kind::HOLE;
