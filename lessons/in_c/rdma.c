@@ -229,7 +229,7 @@ static int find_address(int flags, struct rdma_addrinfo **found) {
 }
 
 // Bound to the address `::` an id serves every RDMA device of this machine. rdma_listen(3) returns at once, and sends
-// nothing: a listener is a note in our own kernel.
+// nothing: a listener is an entry in a table of our own kernel.
 static int listen_on(struct rdma_event_channel *listening, struct rdma_cm_id **id) {
     struct rdma_addrinfo *own;
     if (find_address(RAI_PASSIVE, &own))
@@ -272,9 +272,9 @@ static int set_ack_timeout(struct connection *c) {
     return check("rdma_set_option", rdma_set_option(c->id, RDMA_OPTION_ID, option, &exponent, sizeof exponent));
 }
 
-// Each call only starts the work; the event that follows brings the answer. Which of our devices leads to that
-// address? On Ethernet this asks ARP, a packet that is not RDMA. Which path? On RoCE the routing table knows, so
-// nothing is sent.
+// Each call only starts the work; the event that follows brings the answer. The routing table says which of our
+// devices leads there, and ARP, which is not RDMA, finds the server's Ethernet address. Which path? InfiniBand would
+// ask. On Ethernet there is only one, so nothing is sent.
 static int resolve(struct connection *c) {
     struct rdma_addrinfo *server;
     if (find_address(0, &server))
@@ -636,7 +636,7 @@ static int write_to_peer(struct connection *c) {
     return post_write(c) || wait_for(c, WRITE);
 }
 
-// Comes when the other side has said that it's done, because nothing else tells us that its WRITE is.
+// Called when the other side has said that it's done: nothing else tells us that its WRITE has arrived.
 static int show_memory(struct connection *c) {
     struct ibv_mr *mr = c->destination;
     printf("the memory holds %zu bytes: %s\n", mr->length, preview(mr->addr, mr->length));

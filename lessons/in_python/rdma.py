@@ -208,7 +208,7 @@ def listen(channel, args):
     def listen_at(host, port):
         listener = CMID(creator=channel)
         more.bind_addr(listener, AddrInfo(src=host, src_service=port, port_space=cm.RDMA_PS_TCP, flags=cm.RAI_PASSIVE))
-        # Returns at once. Nothing is sent: a listener is a note in our own kernel.
+        # Returns at once. Nothing is sent: a listener is an entry in a table of our own kernel.
         listener.listen(BACKLOG)
         say(f"listening on {name(host, port)}")
         return listener
@@ -241,7 +241,7 @@ def resolve(args):
 
     def resolve_at(host, port):
         cmid = CMID(creator=channel)
-        # Which of our devices leads to that address? On Ethernet this asks ARP, a packet that is not RDMA.
+        # The routing table says which device leads there. ARP, which is not RDMA, finds the server's Ethernet address.
         cmid.resolve_addr(AddrInfo(dst=host, dst_service=port, port_space=cm.RDMA_PS_TCP))
         wait_event(channel, cm.RDMA_CM_EVENT_ADDR_RESOLVED)
         return cmid
@@ -250,7 +250,7 @@ def resolve(args):
     if args.lesson > 1:
         # Before the route is resolved, and so before the ConnectRequest, which tells the server.
         cmid.set_option(cm.RDMA_OPTION_ID, cm.RDMA_OPTION_ID_ACK_TIMEOUT, ACK_TIMEOUT, 1)
-    # Which path? On RoCE the routing table knows, so nothing is sent.
+    # Which path? InfiniBand would ask. On Ethernet there is only one, so nothing is sent.
     cmid.resolve_route()
     wait_event(channel, cm.RDMA_CM_EVENT_ROUTE_RESOLVED)
     return Connection(cmid, channel)

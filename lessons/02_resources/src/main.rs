@@ -45,7 +45,7 @@ const ACK_TIMEOUT: u8 = 17;
 /// a 7, but SoftRoCE takes 7 for "for ever", and nothing here waits for ever.
 const RETRIES: u8 = 6;
 
-/// The same for the *peer's* device if we have no receive posted. The ConnectRequest calls it RNR Retry Count.
+/// How often the *peer's* device may try again if we have no receive posted. The ConnectRequest calls it RNR Retry Count.
 const RNR_RETRIES: u8 = 6;
 
 /// What every connection needs on each side. Rust drops fields from the top, so the QP goes first and the PD last.
@@ -56,7 +56,7 @@ struct Resources {
     cq: CompletionQueue,
     /// Wakes a sleeper when something is reported. From lesson 05 on we sleep on it; until then we poll.
     channel: CompletionChannel,
-    /// Ties QP and memory together.
+    /// The wall: through the QP, only memory of this domain can be reached.
     pd: ProtectionDomain,
 }
 

@@ -45,7 +45,7 @@ pub fn write(resources: &Resources, source: &MemoryRegion, theirs: &Metadata) ->
     resources.qp.post_send(&SendWr::rdma_write(source, 0..source.len(), theirs))
 }
 
-/// Comes when the other side has said that it's done, because nothing else tells us that its WRITE is.
+/// Called when the other side has said that it's done: nothing else tells us that its WRITE has arrived.
 pub fn show_memory(buffer: &MemoryRegion) -> Result<()> {
     let _stage = stage("show_memory");
     let bytes = buffer.read(0..buffer.len())?;

@@ -48,14 +48,14 @@ fn resolve(channel: &EventChannel, args: &Args) -> Result<CmId> {
     // A host name may stand for several addresses, and the first that answers will do.
     let id = address::try_each(&args.address, args.port, |address| {
         let id = channel.create_id()?;
-        // Which of our devices leads to that address? On Ethernet the kernel asks by ARP, a packet that isn't RDMA.
+        // The routing table says which device leads there. ARP, which isn't RDMA, finds the server's Ethernet address.
         id.resolve_addr(address)?;
         channel.wait_for(RDMA_CM_EVENT_ADDR_RESOLVED)?.ack();
         Ok(id)
     })?;
     // Has to come before the route is resolved, because that settles what the ConnectRequest will say.
     id.set_ack_timeout(ACK_TIMEOUT)?;
-    // And by which path? On RoCE the routing table knows, so nothing is sent.
+    // And by which path? InfiniBand would ask. On Ethernet there's only one, so nothing is sent.
     id.resolve_route()?;
     channel.wait_for(RDMA_CM_EVENT_ROUTE_RESOLVED)?.ack();
     Ok(id)

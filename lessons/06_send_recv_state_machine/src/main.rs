@@ -50,7 +50,7 @@ const ACK_TIMEOUT: u8 = 17;
 /// a 7, but SoftRoCE takes 7 for "for ever", and nothing here waits for ever.
 const RETRIES: u8 = 6;
 
-/// The same for the *peer's* device if we have no receive posted. The ConnectRequest calls it RNR Retry Count.
+/// How often the *peer's* device may try again if we have no receive posted. The ConnectRequest calls it RNR Retry Count.
 const RNR_RETRIES: u8 = 6;
 
 /// The buffer that a side registers without knowing what the other needs, in bytes.
@@ -76,7 +76,7 @@ struct Resources {
     cq: CompletionQueue,
     /// Wakes a sleeper when something is reported.
     channel: CompletionChannel,
-    /// Ties QP and memory together.
+    /// The wall: through the QP, only memory of this domain can be reached.
     pd: ProtectionDomain,
 }
 

@@ -54,7 +54,7 @@ fn listen(channel: &EventChannel, args: &Args) -> Result<CmId> {
     address::try_each(&args.address, args.port, |address| {
         let id = channel.create_id()?;
         id.bind_addr(address)?;
-        // Returns at once, and sends nothing, because a listener is only a note in our own kernel.
+        // Returns at once, and sends nothing, because a listener is only an entry in a table of our own kernel.
         id.listen(BACKLOG)?;
         say!("listening on {address}");
         Ok(id)

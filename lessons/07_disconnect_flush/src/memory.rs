@@ -52,7 +52,7 @@ pub fn read(resources: &Resources, destination: &MemoryRegion, theirs: &Metadata
     resources.qp.post_send(&SendWr::rdma_read(destination, 0..len, theirs))
 }
 
-/// Comes when the other side has said that it's done, because nothing else tells us that its WRITE is.
+/// Called when the other side has said that it's done: nothing else tells us that its WRITE has arrived.
 pub fn show_memory(buffer: &MemoryRegion) -> Result<()> {
     let _stage = stage("show_memory");
     let bytes = buffer.read(0..buffer.len())?;
