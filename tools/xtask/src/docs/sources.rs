@@ -70,7 +70,9 @@ impl Sources {
         for folder in CODE.split(' ') {
             code.extend(files(&format!("tools/{folder}"), "").unwrap_or_default());
         }
-        sources.numbers = numbers::all(&(texts(&code) + &common));
+        // A run in which one NIC is from this course belongs to no lesson with a program.
+        let met: String = files("captures/met", ".pcapng")?.iter().map(|path| recorded(path)).collect();
+        sources.numbers = numbers::all(&(texts(&code) + &common + &met));
         Ok(sources)
     }
 
@@ -117,13 +119,17 @@ fn texts(files: &[String]) -> String {
 /// All that a lesson's code, steps, log and packets say.
 fn evidence(folder: &str, name: &str) -> String {
     let mut text = texts(&[vec![format!("{folder}/steps.toml")], tree(&format!("{folder}/src"))].concat());
-    let captures = files("captures", ".pcapng").unwrap_or_default();
-    for path in captures.iter().filter(|path| path.starts_with(&format!("captures/{name}"))) {
-        let lines = run(path).unwrap_or_default();
-        text.extend(lines.iter().map(|line| format!("{} {}\n", line.stage().unwrap_or_default(), line.said())));
-        text += &packets(path);
-    }
+    let mut captures = files("captures", ".pcapng").unwrap_or_default();
+    captures.retain(|path| path.starts_with(&format!("captures/{name}")));
+    text.extend(captures.iter().map(|path| recorded(path)));
     text
+}
+
+/// All that a recorded run's log and packets say.
+fn recorded(capture: &str) -> String {
+    let lines = run(capture).unwrap_or_default();
+    let said = lines.iter().map(|line| format!("{} {}\n", line.stage().unwrap_or_default(), line.said()));
+    said.chain([packets(capture)]).collect()
 }
 
 /// All packets of a capture, with the fields' names, values and meanings, but without their bytes.
