@@ -102,8 +102,8 @@ impl State {
             (Event::DoneReceived, _, RS_MR_RECV) => (State { recv: RS_DONE_RECV, ..self }, None),
             _ => return None,
         };
-        // Now the peer knows our memory and we know the peer's. Whichever came second starts the operation. It had no action of
-        // its own: a server that gets the peer's MR message hasn't sent its own yet.
+        // Now the peer knows our memory and we know the peer's, so the operation starts. It takes no other action's place: a
+        // server that must answer with SendMr hasn't sent its own MR message yet.
         let starts = next.knows_both() && !self.knows_both();
         Some((next, if starts { Some(Action::PostRdma) } else { action }))
     }

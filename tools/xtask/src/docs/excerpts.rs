@@ -60,11 +60,12 @@ fn staged(capture: &str, node: &str) -> Result<impl Iterator<Item = (u64, String
     }))
 }
 
-/// What one node logs in some of its stages, with what the program prints in between.
+/// What one node logs in some of its stages, with what the program prints in between, in lines as wide as a run's lanes: longer ones
+/// would have to be scrolled on most screens.
 pub fn log(name: &str, node: &str, stages: &[&str]) -> Result<Vec<String>> {
     let capture = format!("captures/{name}.pcapng");
     let of_stages = staged(&capture, node)?.filter(|(_, at, _)| stages.contains(&at.as_str()));
-    let lines: Vec<String> = of_stages.map(|(_, _, text)| text).collect();
+    let lines: Vec<String> = of_stages.flat_map(|(_, _, text)| lanes::wrap(&text, Style::FILE.width)).collect();
     ensure!(!lines.is_empty(), "{capture} has no stage {} of the {node}", stages.join(" or "));
     Ok(lines)
 }

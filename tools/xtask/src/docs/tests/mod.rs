@@ -176,6 +176,13 @@ fn one_changed_word_is_found_in_what_is_written() {
 }
 
 #[test]
+fn lines_of_a_log_are_no_wider_than_a_run_s_lanes() {
+    let log = excerpts::log("05_rdma_read-private-data", "client", &["connect"]).unwrap();
+    assert!(log.iter().all(|line| line.chars().count() <= 100), "{log:#?}");
+    assert!(log.join("").contains("min_rnr_timer=655.36 ms"), "{log:#?}");
+}
+
+#[test]
 fn filters_are_found_where_they_are_named_and_those_that_are_none() {
     let text = "Use the filter `infiniband`, or the display filter\n`infinibad`. A capture filter `c`, code `d`.\n\n\
                 | filter | shows |\n|---|---|\n| `infiniband.bth.opcode == 98 \\|\\| infiniband.bth.opcode == 99` | `g` |\n\
