@@ -3,11 +3,12 @@
 //! On a lesson's page each number of two digits or more is one that the lesson's code, log or captures have; on the other
 //! pages each of three digits or more is in the code of this repository, or in a quote on that page. A lesson that is named
 //! exists. Numbers of experiments that are not kept, such as how long something took, are in a paragraph that says "tried in
-//! the lab", or below the heading "Break it".
+//! the lab", or below the heading "Break it". Those of a benchmark are in a paragraph or a table that names its page.
 
 use super::headers::is_word;
 use super::page::{Page, Wrong};
 use super::sources::Sources;
+use run::files::read;
 use std::collections::BTreeSet;
 
 /// Numbers of the world outside: Ethernet's MTU, the smaller path MTUs, distributions, addresses for examples, a kernel, the
@@ -28,10 +29,13 @@ pub fn problems(page: &Page, sources: &Sources) -> Wrong {
         Some(lesson) => (2, &lesson.numbers, format!("nothing in lesson {}", lesson.number())),
         None => (3, &sources.numbers, "nothing in this repository".into()),
     };
-    let quoted = all(&page.quotes());
-    let is_known = |number: &str| {
+    let (quoted, measured) = (all(&page.quotes()), all(&read(MEASURED).unwrap_or_default()));
+    let is_known = |at: usize, number: &str| {
         let normal = normal(number);
-        known.contains(&normal) || quoted.contains(&normal) || ELSEWHERE.contains(&normal.as_str())
+        known.contains(&normal)
+            || quoted.contains(&normal)
+            || ELSEWHERE.contains(&normal.as_str())
+            || measured.contains(&normal) && page.paragraph(at).contains("benchmarks.md")
     };
     for (at, line) in page.prose().filter(|(at, _)| !page.tried(*at) && !page.lines[*at].contains("](http")) {
         let named = line.to_lowercase();
@@ -41,7 +45,7 @@ pub fn problems(page: &Page, sources: &Sources) -> Wrong {
         // The specification's sections (such as 12.6.7.2) and versions of programs are looked up there.
         let here = of(&line).filter(|number| number.matches('.').count() != 2);
         let long = here.filter(|number| number.chars().filter(|c| c.is_ascii_hexdigit()).count() >= digits);
-        let strange = long.filter(|number| sources.lesson(number).is_none() && !is_known(number));
+        let strange = long.filter(|number| sources.lesson(number).is_none() && !is_known(at, number));
         wrong.extend(strange.map(|number| (at, format!("{who} has the number {number}"))));
     }
     wrong

@@ -21,7 +21,7 @@ const LESSON: &str = "docs/04_rdma_write.md";
 const PAGE: &str = "docs/lab.md";
 
 /// Where it stands, a line of text (a `¶` ends one), and what is said of it; nothing, if it holds.
-const LINES: [(&str, &str, &str); 60] = [
+const LINES: [(&str, &str, &str); 62] = [
     (PAGE, "```text¶01_cm_listen, frame 24, REQ:¶  rdma_rxe  0000  64 00 ff ff¶```", ""),
     (PAGE, "```text¶01_cm_listen, frame 24, REP:¶```", "frame 24 of captures/01_cm_listen.pcapng has no REP"),
     (PAGE, "```text¶01_cm_listen, frame 24, REQ:¶  rdma_rxe  0000  64 00 ff fe¶```", "has no such bytes"),
@@ -35,6 +35,8 @@ const LINES: [(&str, &str, &str); 60] = [
     (LESSON, "60 bytes to port 7471, 0x1d2f; 2,500 in three; 9 of them; (IBTA 12.6.7.2)", ""),
     (LESSON, "817 bytes", "nothing in lesson 04 has the number 817"),
     (LESSON, "port 0x1d2e", "has the number 0x1d2e"),
+    (LESSON, "1.05, as [benchmarks](benchmarks.md) has it", ""),
+    (LESSON, "1.05¶¶[benchmarks](benchmarks.md)", "nothing in lesson 04 has the number 1.05"),
     (LESSON, "817 s¶¶tried in the lab: `04-wrong-key`", "has the number 817"),
     (LESSON, "817 s (tried in the lab: `04-wrong-key`)", ""),
     (LESSON, "## Break it¶817 s", ""),
