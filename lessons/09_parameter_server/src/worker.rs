@@ -122,7 +122,7 @@ impl<'a> Desk<'a> {
         let _stage = stage("write_gradient");
         self.gradient.write(0, &slot(gradient))?;
         let what = Operation::WriteImm(welcome.slot, immediate(version, welcome.worker));
-        // Unsignaled, because the completion of the FETCH_ADD that follows stands for both.
+        // Unsignaled, because the request that follows is signaled, and its completion stands for both.
         self.qp.post_send(&SendWr::new(what, &[(&self.gradient, 0..SLOT_LEN)]).unsignaled()).map(|_| ())
     }
 

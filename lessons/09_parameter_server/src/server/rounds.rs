@@ -11,7 +11,7 @@ impl Server {
             // Arm again before the poll, so that what comes after the poll wakes us.
             house.cq.req_notify()?;
         }
-        // Until there are none. Then nothing is left of workers that have gone, and a new QP may have one of their numbers.
+        // Take them all, so that none of a worker that has gone is left over. A new QP may get its number.
         while let Some(wc) = self.house.as_ref().map_or(Ok(None), |house| house.cq.poll_one())? {
             self.quiet = Deadline::knock("workers");
             let its = self.connections.iter().find(|(_, connection)| connection.qp.qp_num() == wc.qp_num);
@@ -51,7 +51,7 @@ impl Server {
         if !self.timer.gone_off()? {
             return Ok(());
         }
-        // Half of what a worker waits for a word of ours, so that we don't lose the others together with this one.
+        // Half of what a worker waits for our word. Otherwise the others would give up on us before we give up on this one.
         let (round, limit) = (self.training.round, answer_limit() / 2);
         for number in self.in_state(&[State::Working, State::Stopped]) {
             let Some(connection) = self.connections.get(&number) else { continue };
