@@ -73,7 +73,7 @@ fn moves(line: &str) -> Option<String> {
     Some(format!("no queue pair goes from {} to {}", wrong[0], wrong[2]))
 }
 
-/// A status, event or state has one heading. Below that of a status comes its number, and the NAKs named there lead to it.
+/// A status, event or state has one heading. Below that of a status comes its number, as `**Value 5**`, and the NAKs named there lead to it.
 fn sections(page: &Page, statuses: &[(&str, i64)]) -> Wrong {
     let (mut wrong, mut seen, mut status) = (Wrong::new(), BTreeSet::new(), "");
     for (at, line) in page.lines.iter().enumerate() {
@@ -81,9 +81,10 @@ fn sections(page: &Page, statuses: &[(&str, i64)]) -> Wrong {
             status = heading.trim();
             let again = status.starts_with(|c: char| c.is_uppercase()) && !seen.insert(status);
             wrong.extend(again.then(|| (at, format!("this page has two headings {status}: one is another's"))));
-            let number = page.lines.get(at + 2).and_then(|line| line.split([',', '.']).next()).unwrap_or_default();
+            let number =
+                page.lines.get(at + 2).and_then(|line| line.strip_prefix("**Value ")?.split(['.', '*']).next());
             if status.starts_with("IBV_WC_") {
-                wrong.extend(wrong_value(statuses, number, status).map(|what| (at + 2, what)));
+                wrong.extend(wrong_value(statuses, number.unwrap_or_default(), status).map(|what| (at + 2, what)));
             }
         }
         for (place, _) in line.match_indices("0x6").filter(|_| status.starts_with("IBV_WC_")) {
