@@ -456,7 +456,12 @@ fn whoever_sleeps_or_prints_without_end_costs_a_minute_and_is_told_so() {
     };
     assert!(rows.as_array().unwrap().iter().all(|row| row["passed"] == 0), "{rows:#}");
     assert!(not_run(&rows[0]) >= 2, "the sleeper has not used up its time: {rows:#}");
-    assert!(rows[1].to_string().contains("MiB of lines and packets"), "{rows:#}");
+    // Which of its limits the printer meets first is up to the machine: what it may print, or how long it may take.
+    let printer = rows[1].to_string();
+    assert!(
+        ["MiB of lines and packets", "had not ended after"].iter().any(|limit| printer.contains(limit)),
+        "{rows:#}"
+    );
 }
 
 /// Grades the references, each as what was handed in at the end of these lessons.
