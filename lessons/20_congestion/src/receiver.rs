@@ -97,7 +97,7 @@ impl Hall {
         let Some((cq, _, pd)) = &self.desk else { return Ok(()) };
         let room = pd.reg_mr(self.len, Access::LOCAL_WRITE | Access::REMOTE_WRITE)?;
         let qp = id.create_qp(pd, &QpInitAttr::new(cq, QUEUE))?;
-        // They need no memory, because a WRITE says itself where it goes.
+        // They need no memory, because a WRITE itself says where it goes.
         (0..RECEIVES).try_for_each(|_| qp.post_recv_pieces(&[]).map(|_| ()))?;
         id.set_ack_timeout(ACK_TIMEOUT)?;
         let private_data = [&Metadata::of(&room).encode()[..], &(self.messages as u32).to_be_bytes()].concat();

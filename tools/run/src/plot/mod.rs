@@ -123,7 +123,7 @@ impl Series {
     fn said(&self) -> String {
         match self.kind {
             Kind::Queue => format!("max {}", units::with(self.sum, units::bytes(self.sum))),
-            Kind::Rate => units::with(self.sum, units::bytes(self.sum)),
+            Kind::Rate => format!("{} in all", units::with(self.sum, units::bytes(self.sum))),
             Kind::Paused => format!("{:.0} % of time", self.sum * 100.0),
             Kind::Marked | Kind::Lost => format!("{} packets", self.sum),
         }

@@ -76,9 +76,9 @@ fn text_shows_what_was_when() {
         assert!((11..=13).contains(&from) && (36..=38).contains(&to), "{text}");
     }
     assert!(lines[1].starts_with("waits for server") && lines[1].ends_with("max 64.0 KB"), "{text}");
-    assert!(lines[4].starts_with("rate of client ") && lines[4].ends_with(" 201 KB"), "{text}");
+    assert!(lines[4].starts_with("rate of client ") && lines[4].ends_with(" 201 KB in all"), "{text}");
     assert!(bars(lines[4]).chars().all(|bar| bar == '█'), "{text}");
-    assert!(lines[5].starts_with("rate of client-2") && lines[5].ends_with(" 101 KB"), "{text}");
+    assert!(lines[5].starts_with("rate of client-2") && lines[5].ends_with(" 101 KB in all"), "{text}");
     assert_eq!(bars(lines[5]), " ".repeat(24) + &"█".repeat(24), "{text}");
     assert!(lines[6].starts_with("paused client-2 ") && lines[6].ends_with("25 % of time"), "{text}");
     assert!(lines[7].starts_with("marked  ") && lines[7].ends_with("█ 1 packets"), "{text}");
@@ -93,7 +93,7 @@ fn a_picture_says_the_same_in_words() {
     for told in [
         "47.8 ms of a run",
         "waits for server: max 64.0 KB",
-        "rate of client-2: 101 KB",
+        "rate of client-2: 101 KB in all",
         "paused client-2: 25 % of time",
     ] {
         assert!(words.contains(told) && picture.contains(told), "{told}: {words}");
