@@ -39,19 +39,19 @@ const QUEUE: QpCap = QpCap { max_send_wr: 8, max_recv_wr: 8, ..QpCap::SMALL };
 /// Room in the CQ for all that we'll ever have posted in the two queues at a time.
 const CQE: i32 = 16;
 
-/// How many READs may be under way at a time, in each direction. The ConnectRequest calls them Responder Resources and
-/// Initiator Depth. With 0, lesson 05 couldn't READ.
+/// How many READs may be under way at a time, in each direction. Lesson 05 is the first that READs, and with a 0 here it
+/// couldn't.
 const READS: u8 = 1;
 
 /// How long the device waits for an ACK before it sends again: 4.096 µs × 2^17 = 0.54 s. The ConnectRequest calls it Local ACK
 /// Timeout. Older kernels would choose 2.1 s, which makes 15 s with all retries, and that's more than the 10 s that we wait.
 const ACK_TIMEOUT: u8 = 17;
 
-/// How often the device sends a packet again if no ACK comes. The ConnectRequest calls it Retry Count. Its three bits could hold
-/// a 7, but SoftRoCE takes 7 for "for ever", and nothing here waits for ever.
+/// How often the device sends a packet again if no ACK comes. The field has three bits and could hold a 7, but SoftRoCE takes
+/// 7 for "for ever", and nothing here waits for ever.
 const RETRIES: u8 = 6;
 
-/// How often the *peer's* device may try again if we have no receive posted. The ConnectRequest calls it RNR Retry Count.
+/// How often the *peer's* device may try again if we have no receive posted.
 const RNR_RETRIES: u8 = 6;
 
 /// The buffer that a side registers without knowing what the other needs, in bytes.
