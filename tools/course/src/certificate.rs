@@ -2,12 +2,12 @@
 
 use anyhow::{bail, Result};
 use course::change::{Change, Options};
-use course::expected::Expectation;
 use course::mine::{Mine, DONE};
 use course::page::Name;
 use course::project::Project;
 use course::run::{run_program, Outcome, Place};
 use course::step::Step;
+use judge::expected::Expectation;
 use run::files::{name, output, write};
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,10 +1,10 @@
 //! One change to a lesson: what is edited, how it's run, and how it must end; and the page that asks a reader about it.
 
 use crate::edit::Edit;
-use crate::expected::Expectation;
 use crate::kind::BREAK;
 use crate::page::{Name, Page, Part, AGAIN, OUTCOME, PASS, RUN_BY};
 use anyhow::{Context, Result};
+use judge::expected::Expectation;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,6 @@
 //! Random texts and numbers.
 
-use crate::expected::{Expected, What};
+use judge::expected::{Expected, What};
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 

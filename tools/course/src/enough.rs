@@ -2,9 +2,9 @@
 //!
 //! The run file grows while the programs run, so it tells how far they have come.
 
-use crate::expected::{Expected, What};
-use crate::judge::{judge, Finding};
 use anyhow::Result;
+use judge::expected::{Expected, What};
+use judge::{judge, Finding};
 use rustix::process::{kill_process, Pid, Signal};
 use std::fs;
 use std::path::Path;

@@ -3,15 +3,15 @@
 use anyhow::{bail, ensure, Context, Result};
 use course::build::build_lessons;
 use course::change::{Change, Options};
-use course::expected::{Expectation, Expected, What};
 use course::handed_in::fetched;
-use course::judge::Finding;
 use course::mine::FOLDER;
 use course::project::Project;
 use course::run::{run_program, Outcome, Place};
 use course::sandbox::Sandbox;
 use course::show;
 use course::step::Step;
+use judge::expected::{Expectation, Expected, What};
+use judge::Finding;
 use run::files::name;
 use run::lanes::Style;
 use rustix::fs::{flock, FlockOperation};

@@ -12,7 +12,7 @@
 //!
 //! | part | prose | fences |
 //! |---|---|---|
-//! | What happens | why a change does what it does | `text`: the [outcome](crate::expected) |
+//! | What happens | why a change does what it does | `text`: the [outcome](judge::expected) |
 //! | How it's run | | `toml`: the [options](crate::change::Options) |
 //! | Hints | a numbered list: one more after each failure | |
 //! | Pass when | | `text`: the outcome; an indented line is the hint to the one above it |

@@ -1,9 +1,9 @@
 //! Changes to the lessons, and what comes of them.
 //!
 //! A change is a [`page`] in Markdown, of one of five [`kind`]s, and [`changes`] finds those of a lesson. [`change`] says what is changed, by which
-//! [`edit`]s, and how it must end is [`expected`]. [`copy`] lays out a copy of the lesson with the change in it, and builds
+//! [`edit`]s, and how it must end is [expected](judge::expected). [`copy`] lays out a copy of the lesson with the change in it, and builds
 //! it in a [`workspace`]; the lesson itself stays as it is. [`run`] takes the copy through the lab, or lets the device in user
-//! space do so; texts that nobody knows beforehand are [`drawn`]. [`judge`] looks in the run file for what must be there, [`trouble`] for what stands out, and [`show`] prints all
+//! space do so; texts that nobody knows beforehand are [`drawn`]. [judge](judge::judge()) looks in the run file for what must be there, [`trouble`] for what stands out, and [`show`] prints all
 //! that for a person, pages as [`markdown`] for a terminal. [`proof`] lists what must be tried to prove a change, [`edited`] builds what is tried in C and in Python, and [`differences`]
 //! has what the device does otherwise.
 //!
@@ -29,10 +29,8 @@ pub mod edit;
 pub mod edited;
 mod enough;
 pub mod exercise;
-pub mod expected;
 mod forbidden;
 pub mod handed_in;
-pub mod judge;
 pub mod kind;
 pub mod markdown;
 pub mod mine;
@@ -46,7 +44,6 @@ pub mod reading;
 pub mod reference;
 pub mod run;
 pub mod sandbox;
-mod seen;
 pub mod show;
 pub mod step;
 pub mod task;

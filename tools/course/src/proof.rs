@@ -4,10 +4,10 @@
 use crate::change::{Break, Change};
 use crate::edit::Edit;
 use crate::edited;
-use crate::expected::Expectation;
 use crate::page::{Name, Solution};
 use crate::run::{Outcome, Place};
 use anyhow::Result;
+use judge::expected::Expectation;
 use std::iter;
 
 #[derive(Debug, Clone)]

@@ -25,11 +25,11 @@
 //! hint = "…"
 //! ```
 
-use crate::expected::Expected;
-use crate::judge::judge;
 use crate::page::Name;
 use crate::project::Project;
 use anyhow::{ensure, Context, Result};
+use judge::expected::Expected;
+use judge::judge;
 use run::capture::Reader;
 use run::file::Event;
 use run::files::bytes;

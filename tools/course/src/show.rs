@@ -3,11 +3,11 @@
 use crate::change::Change;
 use crate::copy::Copy;
 use crate::edit::Edit;
-use crate::expected::What;
-use crate::judge::{Finding, MOST_SHOWN};
 use crate::markdown::hanging;
 use crate::trouble;
 use anyhow::{Context, Result};
+use judge::expected::What;
+use judge::{Finding, MOST_SHOWN};
 use owo_colors::OwoColorize;
 use run::capture::Reader;
 use run::lanes::{self, Style};

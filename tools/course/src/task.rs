@@ -73,8 +73,8 @@ mod tests {
             for step in &steps {
                 let runs = [&step.change.told].into_iter().chain(step.change.again.iter().map(|again| &again.told));
                 let told = runs.flat_map(|told| match told {
-                    crate::expected::Expectation::Runs(told) => told.as_slice(),
-                    crate::expected::Expectation::Refused(_) => &[],
+                    judge::expected::Expectation::Runs(told) => told.as_slice(),
+                    judge::expected::Expectation::Refused(_) => &[],
                 });
                 let hints = step.hints.iter().filter(|hint| is_for(hint, language)).chain(told.map(|it| &it.hint));
                 let all = [in_language(&step.task, language), step.answer.clone()].into_iter().chain(hints.cloned());

@@ -1,7 +1,7 @@
 //! What stands out in a run, whatever was expected of it.
 
-use crate::seen::{self, is_end, is_own, names_of, Seen, BETWEEN};
 use anyhow::Result;
+use judge::seen::{self, is_end, is_own, names_of, Seen, BETWEEN};
 use run::exit::Exit;
 use run::file::Line;
 use run::row::Row;

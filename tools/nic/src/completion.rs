@@ -53,6 +53,25 @@ pub enum WcOpcode {
     RecvRdmaWithImm = 129,
 }
 
+impl WcOpcode {
+    /// The name in C.
+    pub fn name(self) -> &'static str {
+        match self {
+            WcOpcode::Send => "IBV_WC_SEND",
+            WcOpcode::RdmaWrite => "IBV_WC_RDMA_WRITE",
+            WcOpcode::RdmaRead => "IBV_WC_RDMA_READ",
+            WcOpcode::CompSwap => "IBV_WC_COMP_SWAP",
+            WcOpcode::FetchAdd => "IBV_WC_FETCH_ADD",
+            WcOpcode::BindMw => "IBV_WC_BIND_MW",
+            WcOpcode::LocalInv => "IBV_WC_LOCAL_INV",
+            WcOpcode::Flush => "IBV_WC_FLUSH",
+            WcOpcode::AtomicWrite => "IBV_WC_ATOMIC_WRITE",
+            WcOpcode::Recv => "IBV_WC_RECV",
+            WcOpcode::RecvRdmaWithImm => "IBV_WC_RECV_RDMA_WITH_IMM",
+        }
+    }
+}
+
 /// One entry of a completion queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {

@@ -7,8 +7,6 @@
 //! | [`wire`] | loses, doubles and delays |
 //! | [`pair`] | two ends and a wire, until nothing more can happen |
 //! | [`contract`] | requests over a bad wire, and what must hold at the end |
-//! | [`script`] | programs that are lists of calls |
-//! | `recorded` | a run's wire with its rules, and a run file; with the feature `run` |
 //! | `network`, `fluid` | many ends at a switch, and what a paper expects of them; with the feature `run` |
 //!
 //! The tests of the crate `nic` and the judge of the holes use it.
@@ -25,9 +23,6 @@ pub mod memory;
 #[cfg(feature = "run")]
 pub mod network;
 pub mod pair;
-#[cfg(feature = "run")]
-pub mod recorded;
-pub mod script;
 pub mod wire;
 
 pub use end::{attributes, End, Setup};

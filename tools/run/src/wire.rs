@@ -108,6 +108,8 @@ pub struct Carried {
     pub name: Option<&'static str>,
     /// Whether the rules have let it pass.
     pub goes_on: bool,
+    /// Whether they hold it back, to let it pass later.
+    pub waits: bool,
 }
 
 impl Wire {
@@ -197,7 +199,7 @@ impl Wire {
         if passage.cuts {
             road.cut.insert(from);
         }
-        Ok(Carried { name: sighting.packet().map(|packet| packet.told()), goes_on })
+        Ok(Carried { name: sighting.packet().map(|packet| packet.told()), goes_on, waits: passage.waits })
     }
 
     /// Records a frame that somebody outside has sent to a node.

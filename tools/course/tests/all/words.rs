@@ -1,12 +1,12 @@
 //! Sentences are for people. Whatever the device and `common` say, and in whatever words, verdicts are the same.
 
 use course::build::{build_lessons, build_runner};
-use course::expected::{Expected, What};
-use course::judge::{judge, Finding};
 use course::project::Project;
 use course::run::{run_program, Outcome, Place};
 use course::step::Step;
 use course::trouble::trouble;
+use judge::expected::{Expected, What};
+use judge::{judge, Finding};
 use run::capture::Reader;
 use run::lanes::{self, Style};
 use run::story::{self, proof};

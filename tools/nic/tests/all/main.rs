@@ -11,7 +11,6 @@ mod multicast;
 mod packets;
 mod pair;
 mod reads;
-mod run_file;
 mod sidr;
 mod unreliable;
 mod windows;

@@ -115,6 +115,7 @@ fn done(act: Act) -> String {
     match act {
         Act::Drop => "dropped".to_owned(),
         Act::Duplicate => "duplicated".to_owned(),
+        Act::Delay(time) if time.subsec_micros() % 1000 > 0 => format!("delayed {} us", time.as_micros()),
         Act::Delay(time) => format!("delayed {} ms", time.as_millis()),
         Act::Swap => "swapped with the next one".to_owned(),
         Act::Corrupt => "corrupted".to_owned(),

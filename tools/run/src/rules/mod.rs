@@ -117,8 +117,13 @@ impl Rule {
 /// The name that fits every packet.
 pub const ANY: &str = "packet";
 
+/// The name by which people choose a packet: the shortest that says what it is.
+pub fn usual_name(packet: &Packet) -> &'static str {
+    packet.refusal().unwrap_or_else(|| without_service(packet.name()))
+}
+
 /// All names that a packet goes by.
-fn names(packet: &Packet) -> impl Iterator<Item = &'static str> {
+pub fn names(packet: &Packet) -> impl Iterator<Item = &'static str> {
     let short = packet.cm().map(|message| message.kind.short());
     [packet.name(), without_service(packet.name()), ANY].into_iter().chain(short).chain(packet.refusal())
 }

@@ -95,15 +95,16 @@ impl<'a> Words<'a> {
         place.ok_or_else(|| self.0.wrong(&format!("the nodes are: {}", nodes.join(", "))))
     }
 
-    /// `200 ms`, `200ms`, `2 s`.
+    /// `200 ms`, `200ms`, `2 s`, `500 us`.
     fn time(&mut self) -> Result<Duration> {
         let first = self.0.take().unwrap_or_default();
         let number = first.trim_end_matches(|c: char| c.is_ascii_alphabetic());
         let unit = if number == first { self.0.take().unwrap_or_default() } else { &first[number.len()..] };
         match (number.parse::<u32>(), unit) {
+            (Ok(number @ 1..), "us") => Ok(Duration::from_micros(number.into())),
             (Ok(number @ 1..), "ms") => Ok(Duration::from_millis(number.into())),
             (Ok(number @ 1..), "s") => Ok(Duration::from_secs(number.into())),
-            _ => bail!(self.0.wrong("a time is a whole number of ms or s, for example: by 200 ms")),
+            _ => bail!(self.0.wrong("a time is a whole number of us, ms or s, for example: by 200 ms")),
         }
     }
 }

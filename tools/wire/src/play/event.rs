@@ -70,6 +70,11 @@ pub(super) struct Event {
 }
 
 impl Run {
+    /// The events' numbers in the file, in their order.
+    pub fn numbers(&self) -> impl Iterator<Item = u64> + '_ {
+        self.events.iter().map(|event| event.n)
+    }
+
     /// For a script element as well: no character in it can end one.
     #[must_use]
     pub fn json(&self) -> String {

@@ -12,7 +12,7 @@ const OF_LIBRARY: [&str; 4] = ["status=IBV_", "CM event: ", "ibv_", "rdma_"];
 /// A text that is longer is not told as a whole.
 const LONG: usize = 100;
 /// So many places of one thing are named.
-pub(crate) const MOST_SHOWN: usize = 8;
+pub const MOST_SHOWN: usize = 8;
 
 /// An expectation, and what there was of it.
 #[derive(Debug, Clone)]

@@ -5,6 +5,7 @@
 //! then client says: status=IBV_WC_REM_ACCESS_ERR   # behind the first of the line above: a part of a line that the node's
 //! client sends 2 times: RNR NAK                    # program says, or its kernel, or the lab about it; a status, the library
 //! any never sends: REJ                             # whichever node
+//! client sends at most 3 times: packet              # whichever packet
 //! or server sends: RDMA Write Only                 # one of this and the line above is enough
 //! client sends: Send Only  carries {text}          # its bytes have these in them; `carries 0x44470a`: these three
 //! client sends: REQ  private data of …             # what is said of it begins so
@@ -27,8 +28,8 @@
 //! What is called, taken, noted and left the device in user space tells. In the lab nobody does: there these lines are left out.
 
 use crate::seen::{is_name, ANY, BETWEEN};
-use ::nic::fact;
 use anyhow::{bail, ensure, Context, Result};
+use nic::fact;
 use serde::Deserialize;
 use std::collections::BTreeSet;
 

@@ -7,20 +7,20 @@ use run::row::{clients, Row, Rows};
 use run::rules;
 
 /// What is between the things that are said of a packet.
-pub(crate) const BETWEEN: &str = "  ";
+pub const BETWEEN: &str = "  ";
 /// How a word begins that is about the bytes of a packet.
 const CARRIES: &str = "carries ";
 /// A name in a change that stands for any node, or any fact.
-pub(crate) const ANY: &str = "any";
+pub const ANY: &str = "any";
 
 /// An event, as far as it can be expected.
-pub(crate) enum Seen {
+pub enum Seen {
     Packet { node: String, row: Row, bytes: Vec<u8> },
     Line(Line),
 }
 
 /// Looks at all that happened in a run, in order. Frames that are no RoCE packets are left out.
-pub(crate) fn each(run: &[u8], mut look: impl FnMut(Seen)) -> Result<()> {
+pub fn each(run: &[u8], mut look: impl FnMut(Seen)) -> Result<()> {
     let begin = || Reader::new(run).context("this isn't a run file");
     let (mut rows, mut reader) = (Rows::new(clients(&mut begin()?)), begin()?);
     while let Some(event) = reader.event().context("the run file is damaged")? {
@@ -37,30 +37,30 @@ pub(crate) fn each(run: &[u8], mut look: impl FnMut(Seen)) -> Result<()> {
     Ok(())
 }
 
-pub(crate) fn is_node(name: &str, wanted: &str) -> bool {
+pub fn is_node(name: &str, wanted: &str) -> bool {
     wanted == ANY || wanted == name
 }
 
-pub(crate) fn is_end(line: &Line) -> bool {
+pub fn is_end(line: &Line) -> bool {
     line.ends_program().is_some()
 }
 
 /// Whether a program has printed a line by itself, and not the log of `common` for it.
-pub(crate) fn is_own(line: &Line) -> bool {
+pub fn is_own(line: &Line) -> bool {
     let is_logged = line.tag().is_some_and(|tag| tag != "ERR");
     !is_logged && ![Line::DEVICE, Line::KERNEL, Line::LAB].contains(&line.program.as_str())
 }
 
 /// How many receives a device flushes, if a line tells that.
-pub(crate) fn flushed(line: &Line) -> Option<&str> {
+pub fn flushed(line: &Line) -> Option<&str> {
     line.field("receives").filter(|_| line.fact() == Some("flushed"))
 }
 
 /// Whether a packet has this name, and all that comes after it is said about it.
-pub(crate) fn fits(row: &Row, bytes: &[u8], packet: &str) -> bool {
+pub fn fits(row: &Row, bytes: &[u8], packet: &str) -> bool {
     let said = row.words().chain(row.lab()).collect::<Vec<_>>().join(BETWEEN);
     let mut wanted = packet.split(BETWEEN);
-    let is_it = wanted.next().is_some_and(|name| names_of(&row.label).any(|known| known == name));
+    let is_it = wanted.next().is_some_and(|name| name == rules::ANY || names_of(&row.label).any(|known| known == name));
     let has = |carried: &[u8]| bytes.windows(carried.len().max(1)).any(|part| part == carried);
     let is_said = |wanted: &str| match wanted.strip_prefix(CARRIES) {
         Some(carried) => has(&bytes_of(carried)),
@@ -80,17 +80,17 @@ fn bytes_of(text: &str) -> Vec<u8> {
 }
 
 /// Whether a line of the device tells this system call, and that it has succeeded: its name, and what goes with it.
-pub(crate) fn calls(line: &Line, call: &str) -> bool {
+pub fn calls(line: &Line, call: &str) -> bool {
     line.field("errno").is_none() && is_about(line, "call", call)
 }
 
 /// Whether a line of the device tells this event: its name, and what goes with it.
-pub(crate) fn gets(line: &Line, event: &str) -> bool {
+pub fn gets(line: &Line, event: &str) -> bool {
     is_about(line, "event", event)
 }
 
 /// Whether a line of the device tells this fact: its name, and what goes with it.
-pub(crate) fn notes(line: &Line, note: &str) -> bool {
+pub fn notes(line: &Line, note: &str) -> bool {
     let mut words = note.split(BETWEEN);
     let is_it = |name: &str| line.fact().is_some_and(|fact| is_node(fact, name));
     words.next().is_some_and(is_it) && words.all(|wanted| has(line, wanted))
@@ -118,15 +118,15 @@ fn has(line: &Line, wanted: &str) -> bool {
 }
 
 /// A packet's names: a message of the connection manager has a short one and a long one, as `REQ (ConnectRequest)`.
-pub(crate) fn names_of(label: &str) -> impl Iterator<Item = &str> {
+pub fn names_of(label: &str) -> impl Iterator<Item = &str> {
     let short = label.strip_suffix(')').and_then(|label| label.split_once(" ("));
     short.map_or([label, label], |(short, long)| [short, long]).into_iter()
 }
 
-/// Whether there is a packet that `wire show` calls so.
-pub(crate) fn is_name(packet: &str) -> bool {
+/// Whether there is a packet that `wire show` calls so, or it's the name for any.
+pub fn is_name(packet: &str) -> bool {
     let name = packet.split(BETWEEN).next().unwrap_or_default();
-    rules::known_names().any(|known| known == name) && name != rules::ANY && !name.starts_with("RC ")
+    rules::known_names().any(|known| known == name) && !name.starts_with("RC ")
 }
 
 #[cfg(test)]

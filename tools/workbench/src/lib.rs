@@ -1,0 +1,21 @@
+//! The bench: two NICs that a reader can touch, in a page. A run of it is a pure function of a text, the [`script`]: which calls
+//! both programs make and when, and what happens on the wire between them. Whatever somebody clicks becomes a line of the script,
+//! and then it's run again from the beginning, in virtual time.
+//!
+//! | | |
+//! |---|---|
+//! | [`script`] | reads a text |
+//! | [`bench`] | runs it: two [`node`]s and a [`wire`] |
+//! | [`sentence`] | says what happened |
+//! | [`shown`] | what a page gets of it |
+//! | [`browser`] | what a page calls |
+//!
+//! It opens no file and no socket, starts no thread and reads no clock.
+
+pub mod bench;
+pub mod browser;
+pub mod node;
+pub mod script;
+pub mod sentence;
+pub mod shown;
+pub mod wire;

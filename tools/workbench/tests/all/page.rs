@@ -1,0 +1,64 @@
+//! What a page gets.
+
+use serde_json::{json, Value};
+use workbench::browser::{ran, run_file};
+
+fn shown(script: &str) -> Value {
+    let request = json!({ "script": script, "challenge": null }).to_string();
+    serde_json::from_str(&ran(request.as_bytes())).unwrap()
+}
+
+#[test]
+fn a_run_has_all_that_a_page_draws() {
+    let script = "client ibv_post_send WRITE 0..60 to server 0\nclient ibv_poll_cq\n";
+    let shown = shown(script);
+    let events = shown["play"]["events"].as_array().unwrap();
+    assert_eq!(shown["times_us"].as_array().unwrap().len(), events.len());
+    // The bytes are drawn in both memories.
+    let write = &shown["in_flight"][3];
+    assert_eq!(write["rules"]["lose"], "drop 1st RDMA Write Only from client");
+    let event = &events[write["event"].as_u64().unwrap() as usize];
+    let places: Vec<&Value> = event["memory"].as_array().unwrap().iter().map(|change| &change["what"]).collect();
+    assert_eq!(places, ["bytes", "bytes"], "{event}");
+    let posted = shown["lines"][0]["event"].as_u64().unwrap() as usize;
+    assert!(events[posted]["text"].as_str().unwrap().starts_with("ibv_post_send RDMA_WRITE"), "{}", events[posted]);
+    assert_eq!(
+        shown["sentence"],
+        "The client's 60 bytes are in the server's memory, and the server's program heard nothing of it."
+    );
+    assert_eq!(shown["nodes"][0]["regions"][0]["rights"], "LOCAL_WRITE|REMOTE_WRITE|REMOTE_READ|REMOTE_ATOMIC");
+    assert_eq!(shown["nodes"][1]["completions"][0]["name"], "IBV_WC_SUCCESS");
+    assert_eq!(shown["explain"]["verdict"], "Nothing that it shows went wrong.");
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_line() {
+    assert_eq!(shown("client dies\nclient lives")["error"]["line"], 2);
+    let said = |request: &[u8]| serde_json::from_str::<Value>(&ran(request)).unwrap()["error"]["says"].is_string();
+    assert!(said(b"") && said(b"{}") && said(&[0xff; 9]));
+    assert!(run_file(b"no").is_empty());
+}
+
+#[test]
+fn the_sentence_says_what_happened_and_why() {
+    for (script, says) in [
+        ("", "The two queue pairs are connected, and neither program has asked for anything yet."),
+        (
+            "client ibv_post_send WRITE 0..60 to server 0 key=wrong",
+            "so the client's RDMA_WRITE ended with IBV_WC_REM_ACCESS_ERR (10).",
+        ),
+        (
+            "client ibv_post_send READ 0..60 from server 0 unsignaled",
+            "60 bytes came from the server's memory into the client's",
+        ),
+        (
+            "client ibv_post_send WRITE 0..60 to server 0\nwire drop 1st RDMA Write Only",
+            "in the end the client's 60 bytes are in the server's memory",
+        ),
+        ("server ibv_poll_cq", "the server's program waits in line 1 for a completion that never comes."),
+    ] {
+        let shown = shown(script);
+        let sentence = shown["sentence"].as_str().unwrap();
+        assert!(sentence.contains(says), "{script}: {sentence}");
+    }
+}
