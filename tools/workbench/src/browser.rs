@@ -40,7 +40,7 @@ pub unsafe extern "C" fn file(request: *const u8, length: usize) -> *const u8 {
     answer(&run_file(request))
 }
 
-/// What [`run`] answers.
+/// What [`run()`] answers.
 pub fn ran(request: &[u8]) -> String {
     match serde_json::from_slice::<Asked>(request) {
         Ok(asked) => shown::shown(&asked.script),
@@ -48,7 +48,7 @@ pub fn ran(request: &[u8]) -> String {
     }
 }
 
-/// What [`file`] answers.
+/// What [`file()`] answers.
 pub fn run_file(request: &[u8]) -> Vec<u8> {
     let asked = serde_json::from_slice::<Asked>(request).ok();
     let run = asked.and_then(|asked| shown::run(&asked.script).ok());
