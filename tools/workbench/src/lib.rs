@@ -5,7 +5,7 @@
 //! | | |
 //! |---|---|
 //! | [`script`] | reads a text |
-//! | [`bench`] | runs it: two [`node`]s and a [`wire`] |
+//! | [`mod@bench`] | runs it: two [`node`]s and a [`wire`] |
 //! | [`sentence`] | says what happened |
 //! | [`shown`] | what a page gets of it |
 //! | [`browser`] | what a page calls |
