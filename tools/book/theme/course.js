@@ -130,6 +130,23 @@
     player.mount(stage, player.runs[name], { link: first });
   }
 
+  /** Puts a workbench into its place: two NICs that can be touched. It's loaded only by a page that has one, once it comes into view. */
+  async function work(element) {
+    const look = document.createElement("link");
+    Object.assign(look, { rel: "stylesheet", href: `${path_to_root}workbench/workbench.css` });
+    const styled = new Promise((loaded) => { look.onload = look.onerror = loaded; });
+    if (!document.querySelector(`link[href="${look.getAttribute("href")}"]`)) document.head.append(look);
+    else look.onload();
+    try {
+      await script("player/player.js");
+      await Promise.all([script("workbench/workbench.js"), script("workbench/program.js"), styled]);
+      await workbench.mount(element);
+      element.classList.add("playing");
+    } catch (error) {
+      element.textContent = `The workbench isn't in this copy of the book (${error.message}).`;
+    }
+  }
+
   // Whoever has predicted what a change does plays its run beside the good one.
   for (const place of document.querySelectorAll(".beside")) {
     const { run, good } = place.dataset;
@@ -164,7 +181,8 @@
   const seen = new IntersectionObserver((entries) => {
     for (const { target } of entries.filter((entry) => entry.isIntersecting)) {
       seen.unobserve(target);
-      play(target, target === runs[0]);
+      if (target.matches(".workbench")) work(target);
+      else play(target, target === runs[0]);
     }
   }, { rootMargin: "400px" });
   for (const run of runs) {
@@ -172,5 +190,6 @@
     run.addEventListener("keydown", (event) => event.stopPropagation());
     seen.observe(run);
   }
+  for (const bench of document.querySelectorAll(".workbench")) seen.observe(bench);
   if (location.hash.startsWith("#frame=")) runs[0]?.scrollIntoView();
 })();

@@ -39,7 +39,7 @@ export class Host {
   }
 }
 
-function pair(state, alone) {
+export function pair(state, alone) {
   const words = state.state.startsWith("left") ? [] : state.state.split(" ");
   const pills = STATES.map((name) => {
     const on = words.includes(name);
@@ -56,7 +56,7 @@ function pair(state, alone) {
   );
 }
 
-function region(region) {
+export function region(region) {
   const { changed } = region;
   const rkey = region.rkey && region.rkey !== "0x0" ? el("span", { class: "rp-key" }, `rkey ${region.rkey}`) : null;
   const how = changed && changed.to > changed.from ? el("em", {}, changed.read ? "its device reads" : "its device writes") : null;

@@ -73,16 +73,18 @@ pub fn ladder(file: &[u8]) -> String {
 /// The player's modules as one script, which defines `mount`.
 #[must_use]
 pub fn script() -> String {
-    MODULES.iter().map(|module| in_one(module)).collect()
+    in_one(&MODULES)
+}
+
+/// Modules as one script, each after those that it imports. An import is one line, and its names are those of the module that it
+/// comes from. What is said about a module at its beginning stays there: that of player.js would end the script.
+#[must_use]
+pub fn in_one(modules: &[&str]) -> String {
+    let lines = modules.iter().flat_map(|module| module.lines());
+    let lines = lines.filter(|line| !line.starts_with("import ") && !line.starts_with("//"));
+    lines.map(|line| line.strip_prefix("export ").unwrap_or(line).to_owned() + "\n").collect()
 }
 
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
-/// A module as a part of one script: an import is one line, and its names are those of the module it comes from. What is said
-/// about a module at its beginning stays there: that of player.js would end the script.
-fn in_one(module: &str) -> String {
-    let lines = module.lines().filter(|line| !line.starts_with("import ") && !line.starts_with("//"));
-    lines.map(|line| line.strip_prefix("export ").unwrap_or(line).to_owned() + "\n").collect()
 }

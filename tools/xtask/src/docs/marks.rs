@@ -44,6 +44,8 @@ fn verdict(page: &Page, mark: &Mark, sources: &Sources) -> Result<Verdict> {
         ("in", ["linked"]) => Compared(tables::linked(&table()?, page, sources)),
         ("in", [path]) => Compared(tables::inside(&table()?, path)?),
         ("tried", paths) if !paths.is_empty() => Compared(tables::tried(&table()?, paths)?),
+        // The book has it there; a forge shows nothing.
+        ("workbench", [_]) => Compared(Wrong::new()),
         ("caused", ["change"]) => Compared(recorded::caused(&table()?, sources)?),
         ("order", [capture, node]) => Compared(states::order(&table()?, capture, node, sources)?),
         ("states", [capture]) => Compared(states::problems(&table()?, mark.line, capture, sources)?),

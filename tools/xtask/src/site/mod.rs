@@ -13,6 +13,7 @@ mod policy;
 mod search;
 mod summary;
 mod wireshark;
+mod workbench;
 
 use crate::docs;
 use crate::docs::sources::{files, tree, Sources};
@@ -86,6 +87,7 @@ fn lay_out(sources: &Sources, tools: &Path, book: &Path) -> Result<()> {
     search::lay_out(&pages, &src.join("search"))?;
     player::lay_out(&src.join("player"))?;
     explain::lay_out(tools, &src.join("explain"))?;
+    workbench::lay_out(tools, &src.join("workbench"))?;
     copy("tools/book/capture.js", src.join("capture.js"))?;
     copy("tools/book/book.toml", book.join("book.toml"))?;
     tree("tools/book/theme").iter().try_for_each(|path| copy(path, book.join(path.trim_start_matches("tools/book/"))))

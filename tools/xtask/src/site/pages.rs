@@ -1,6 +1,6 @@
 //! A page as it is in the book.
 
-use super::{code, player};
+use super::{code, player, workbench};
 use crate::docs::links;
 use crate::docs::page::Page;
 use crate::docs::sources::Sources;
@@ -73,6 +73,7 @@ pub fn in_book(page: &Page, sources: &Sources) -> Result<String> {
                 continue;
             }
             ("generated", ["seen", lesson, name, words @ ..]) => recorded::seen(lesson, name, words)?,
+            ("workbench", [name]) => workbench::place(name),
             ("code", [path]) if !page.lines[mark.line].starts_with(' ') => {
                 if let Some(quoted) = page.block_after(mark.line) {
                     let more = elsewhere(path, &page.lines[quoted.clone()])?;

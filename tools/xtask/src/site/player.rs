@@ -16,13 +16,17 @@ use wire::play::{self, page, Lesson};
 /// What stands for the list of runs on a page of the book's own.
 pub const LIST: &str = "<!-- runs -->";
 
+/// What of the player the workbench is made of.
+pub const PARTS: &str = "el, isPacket, rightNode, sentence, button, pair, region, Moment, Ladder, Packet";
+
+/// A classic script that adds these names to an object of the page.
+pub fn classic(object: &str, script: &str, names: &str) -> String {
+    format!("(() => {{\n\"use strict\";\n{script}\nObject.assign((globalThis.{object} ??= {{}}), {{ {names} }});\n}})();\n")
+}
+
 /// Writes the player, its look and the runs.
 pub fn lay_out(to: &Path) -> Result<()> {
-    let script = page::script();
-    write(
-        to.join("player.js"),
-        format!("(() => {{\n\"use strict\";\n{script}\nObject.assign((globalThis.player ??= {{}}), {{ mount, mountBeside }});\n}})();\n"),
-    )?;
+    write(to.join("player.js"), classic("player", &page::script(), &format!("mount, mountBeside, parts: {{ {PARTS} }}")))?;
     write(to.join("player.css"), page::LOOK)?;
     for story in story::bundled()? {
         let name = story.file_name();

@@ -1,5 +1,6 @@
 //! What a page of the book may do: run the book's own files, and nothing that has come into its text.
 
+use super::workbench;
 use anyhow::Result;
 use run::files::write;
 use std::path::Path;
@@ -9,19 +10,20 @@ const MAY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; f
                    base-uri 'none'; form-action 'none'";
 
 /// What the scripts of a page may do besides.
-fn scripts(page: &str) -> &'static str {
+fn scripts(page: &str, html: &str) -> &'static str {
     match page {
         // Wireshark's program is compiled in its page, and makes functions there, once it is asked for.
         "wireshark.html" => "connect-src 'self'; script-src 'self' 'wasm-unsafe-eval' 'unsafe-eval'",
         // A capture is read here, and goes nowhere.
         "docs/explain.html" => "connect-src 'none'; script-src 'self' 'wasm-unsafe-eval'",
+        _ if html.contains(workbench::CLASS) => "connect-src 'self'; script-src 'self' 'wasm-unsafe-eval'",
         _ => "connect-src 'self'; script-src 'self'",
     }
 }
 
 /// The page with its policy; the scripts that mdBook writes into it become files, which a page may run. `up` leads to the book.
 pub fn guarded(book: &Path, page: &str, up: &str, html: &str) -> Result<String> {
-    let scripts = scripts(page);
+    let scripts = scripts(page, html);
     let policy = format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{MAY}; {scripts}\">");
     let charset = "<meta charset=\"UTF-8\">";
     let html = html.replacen(charset, &format!("{charset}\n        {policy}"), 1);

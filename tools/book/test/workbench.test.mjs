@@ -1,0 +1,307 @@
+// The workbench as a reader uses it: everything is pressed, and each time the script, the run and the picture are asked what happened.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { Browser } from "./support/browser.mjs";
+import { SITE, start, TOOLS, WIRE } from "./support/site.mjs";
+
+const folder = mkdtempSync(join(tmpdir(), "workbench-"));
+let browser, site;
+before(async () => { [browser, site] = [await Browser.start(), await start()]; });
+after(async () => { await browser?.stop(); site?.stop(); rmSync(folder, { recursive: true }); });
+
+const isThere = existsSync(join(SITE, "workbench/program.js"));
+/** Where there was no compiler for the program, its tests are told as skipped, and not as passed. */
+const program = { skip: isThere ? false : "NOT RUN: the book was built without the workbench, for there was no compiler for WebAssembly" };
+
+const page = () => `${site.url}docs/workbench.html`;
+
+/** Opens a page, and waits until its workbench has run its script. */
+async function open(url = page(), motion = "reduce") {
+  await browser.theme("light", motion);
+  await browser.open("about:blank");
+  await browser.open(url);
+  await browser.run(() => document.querySelector(".workbench").scrollIntoView());
+  await browser.until(() => document.querySelector(".wb .wb-text")?.value && document.querySelector(".wb .rp-region, .wb .rp-none"));
+  await press("[aria-label^='To the end']");
+}
+
+/** Presses the first thing in the workbench that a selector names, and of these the one with this text. */
+async function press(selector, text = undefined) {
+  const pressed = await browser.run((selector, text) => {
+    const all = [...document.querySelectorAll(`.wb ${selector}`)].filter((it) => !it.closest("[hidden]") && (text === undefined || it.textContent === text));
+    all[0]?.click();
+    return all.length;
+  }, selector, text);
+  assert.ok(pressed, `there is no ${selector} ${text ?? ""}`);
+  await settled();
+}
+
+/** Waits until what was pressed has been run and drawn. */
+const settled = () => browser.run(() => new Promise((done) => setTimeout(done, 120)));
+
+/** Writes a script, as if it had been typed. */
+async function write(script) {
+  await browser.run((script) => {
+    const text = document.querySelector(".wb-text");
+    text.value = script;
+    text.dispatchEvent(new Event("input", { bubbles: true }));
+  }, script);
+  // It's run once nothing has been typed for a moment.
+  await browser.run(() => new Promise((done) => setTimeout(done, 600)));
+}
+
+const look = () => browser.run(() => {
+  const text = (selector) => document.querySelector(`.wb ${selector}`)?.textContent ?? "";
+  return {
+    script: document.querySelector(".wb-text").value,
+    wrong: text(".wb-wrong"), line: text(".wb-numbers .wrong"), says: text(".wb-say"), clock: text(".wb-clock"), verdict: text(".wb-verdict"),
+    client: text(".wb-left"), server: text(".wb-right"), places: Number(document.querySelector(".wb-time input").max),
+    packets: [...document.querySelectorAll(".wb-packet")].map((packet) => packet.textContent),
+  };
+});
+
+const SETUP = "client ibv_reg_mr 0..4096 LOCAL_WRITE\nserver ibv_reg_mr 0..4096 LOCAL_WRITE|REMOTE_WRITE|REMOTE_READ|REMOTE_ATOMIC\n";
+const WRITE = `${SETUP}at 20 us client ibv_post_send WRITE 0..60 to server 0\nclient ibv_poll_cq\n`;
+
+test("without its program the page says so, and without scripts it can be read", async () => {
+  await browser.scripts(false);
+  await browser.open(page());
+  const said = await browser.run(() => document.querySelector(".workbench").innerText);
+  await browser.scripts(true);
+  assert.match(said, /need JavaScript/);
+  if (isThere) return;
+  await browser.open(page());
+  assert.match(await browser.until(() => document.querySelector(".workbench").textContent.includes("isn't in this copy") && document.querySelector(".workbench").textContent), /isn't in this copy/);
+});
+
+test("each action writes a line that is understood, and the script can be taken back to where it was", program, async () => {
+  await browser.size(1366, 768);
+  await open();
+  await write(WRITE);
+  const first = (await look()).script;
+  const buttons = (at) => browser.run((at) => [...document.querySelectorAll(`.wb .wb-toggles${at} button`)].map((button) => button.textContent), at);
+  const tried = [];
+  for (const group of await buttons(":not(.wb-verbs .wb-toggles)")) {
+    await press(".wb-toggles:not(.wb-verbs .wb-toggles) button", group);
+    for (const verb of await browser.run(() => [...document.querySelectorAll(".wb-verbs button")].map((button) => button.textContent))) {
+      await press(".wb-verbs button", verb);
+      // With everything that can be ticked, and without.
+      for (const ticked of [false, true]) {
+        const boxes = await browser.run((ticked) => {
+          const boxes = [...document.querySelectorAll(".wb-form [type=checkbox]")].filter((box) => box.checked !== ticked);
+          for (const box of boxes) box.click();
+          return boxes.length;
+        }, ticked);
+        if (ticked && !boxes) continue;
+        const line = await browser.run(() => document.querySelector(".wb-line code").textContent);
+        await press(".wb-do");
+        const { script, wrong } = await look();
+        assert.equal(wrong, "", line);
+        assert.ok(script.split("\n").includes(line), line);
+        tried.push(line);
+        await press("[aria-label^='Undo']");
+        assert.equal((await look()).script, first, `undoing ${line}`);
+      }
+    }
+  }
+  for (const call of ["SEND", "SEND_WITH_IMM", "WRITE", "READ", "FETCH_ADD", "key=wrong", "unsignaled", "ibv_post_recv", "ibv_reg_mr", "ibv_dereg_mr", "dies", "drop", "duplicate", "delay", "corrupt", "mtu=", "timeout=", "retry_cnt=", "min_rnr_timer="]) {
+    assert.ok(tried.some((line) => line.includes(call)), `nothing to press for ${call}`);
+  }
+  assert.deepEqual(await browser.complaints(), []);
+});
+
+test("a WRITE lands in the other memory, and the other program sleeps", program, async () => {
+  await open();
+  await write(`client memcpy 0 "from the client's memory"\n${WRITE}`);
+  await press("[aria-label^='To the end']");
+  const { client, server, wrong } = await look();
+  assert.equal(wrong, "");
+  assert.match(server, /from the client's memory/);
+  assert.match(server, /asleep/);
+  assert.match(client, /WC: wr_id=1 status=IBV_WC_SUCCESS/);
+});
+
+test("an edited line does what a click does, and what's wrong is said at its line", program, async () => {
+  await open();
+  await write(WRITE);
+  await write(WRITE.replace("0..60", "0..3000"));
+  await press("[aria-label^='To the end']");
+  const long = await look();
+  assert.match(long.client, /len=3000/);
+  await write(`${WRITE}client ibv_post_sned SEND 0..60\n`);
+  const bad = await look();
+  assert.equal(bad.line, "5");
+  assert.match(bad.wrong, /^Line 5: `ibv_post_sned`.*ibv_post_send/);
+  // The picture stays that of the last script that was understood.
+  assert.match(bad.client, /len=3000/);
+  await write(WRITE);
+  assert.equal((await look()).wrong, "");
+  assert.deepEqual(await browser.complaints(), []);
+});
+
+test("time is stepped, and a packet on its way is touched and lost", program, async () => {
+  await open();
+  await write(WRITE);
+  await press("[aria-label^='To the beginning']");
+  let packets = [];
+  for (let step = 0; step < 80 && !packets.some((name) => name.startsWith("Write Only")); step++) {
+    await press("[aria-label^='One thing on']");
+    ({ packets } = await look());
+  }
+  assert.ok(packets.some((name) => name.startsWith("Write Only")), "no WRITE on the wire");
+  await press(".wb-packet:last-child");
+  const acts = await browser.run(() => [...document.querySelectorAll(".wb-menu button")].map((button) => button.textContent));
+  assert.deepEqual(acts.slice(0, 4), ["lose", "double", "delay", "damage"]);
+  await press(".wb-menu button", "lose");
+  const { script, wrong } = await look();
+  assert.equal(wrong, "");
+  assert.match(script, /^wire drop 1st RDMA Write Only from client$/m);
+  await press("[aria-label^='To the end']");
+  const lost = await look();
+  assert.match(lost.clock, /ms$/);
+  assert.match(lost.client, /IBV_WC_SUCCESS/);
+});
+
+test("a challenge is judged by what happened", program, async () => {
+  await open();
+  const challenges = await browser.run(() => [...document.querySelectorAll(".wb-choose option")].map((option) => option.textContent));
+  assert.ok(challenges.length > 20, challenges.join());
+});
+
+test("a link gives somebody else the same script", program, async () => {
+  await open();
+  const script = `${WRITE}wire drop 1st RDMA Write Only from client\n`;
+  await write(script);
+  await press("[aria-label^='Copy a link']");
+  const address = await browser.run(() => location.href);
+  assert.match(address, /#script=/);
+  await open(address);
+  assert.equal((await look()).script, script);
+});
+
+test("a run is saved as a file that other programs read", program, async () => {
+  await open();
+  await write(WRITE);
+  await browser.run(() => {
+    window.saved = new Promise((done) => {
+      const make = URL.createObjectURL;
+      URL.createObjectURL = (blob) => { blob.arrayBuffer().then((bytes) => done([...new Uint8Array(bytes)])); return make.call(URL, blob); };
+    });
+  });
+  await press("[aria-label^='Save the run']");
+  const path = join(folder, "workbench.pcapng");
+  writeFileSync(path, Buffer.from(await browser.run(() => window.saved)));
+  assert.match(execFileSync(WIRE, ["show", path], { encoding: "utf8" }), /RDMA Write Only/);
+});
+
+test("keys alone reach everything, and arrows move time and turn no pages", program, async () => {
+  await browser.size(1366, 768);
+  await open();
+  await write(WRITE);
+  await press("[aria-label^='To the beginning']");
+  await browser.run(() => document.querySelector(".wb .rp-play").focus());
+  const place = () => browser.run(() => Number(document.querySelector(".wb-time input").value));
+  await browser.press("ArrowRight", "ArrowRight");
+  assert.equal(await place(), 2);
+  await browser.press("ArrowLeft");
+  assert.equal(await place(), 1);
+  await browser.press("End");
+  assert.equal(await place(), (await look()).places);
+  // A line is written with the keyboard: from the play button on, Tab comes to everything that can be pressed.
+  const passed = await browser.run(() => {
+    const all = [...document.querySelectorAll(".wb :is(button, input, select, textarea, summary, [tabindex='0'])")].filter((it) => it.checkVisibility() && !it.disabled);
+    return all.filter((it) => it.tabIndex < 0 && !it.closest(".rp-bytes")).length;
+  });
+  assert.equal(passed, 0);
+  await browser.run(() => document.querySelector(".wb-do").focus());
+  await browser.press("Enter");
+  await settled();
+  assert.match((await look()).script, /WRITE 0\.\.60 to server 0\n$/);
+  assert.ok(await browser.run(() => location.pathname.endsWith("/workbench.html")));
+});
+
+test("what happens is told to those who listen, and everything has a name", program, async () => {
+  await open();
+  for (const scheme of ["light", "dark"]) {
+    await browser.theme(scheme, "reduce");
+    await browser.run((scheme) => { for (const name of ["light", "navy"]) document.documentElement.classList.toggle(name, name === (scheme === "dark" ? "navy" : "light")); }, scheme);
+    await browser.run(() => { document.querySelector(".wb-details").open = true; });
+    await browser.devtools("Runtime.evaluate", { expression: readFileSync(join(TOOLS, "axe-core/axe.min.js"), "utf8") });
+    const found = await browser.run(async () => (await axe.run(".wb", { resultTypes: ["violations"] })).violations
+      .filter(({ impact }) => ["serious", "critical"].includes(impact))
+      .map(({ id, nodes }) => `${id}: ${nodes.length} times, first ${nodes[0].html.slice(0, 160)} ${nodes[0].any[0]?.message ?? ""}`));
+    assert.deepEqual(found, [], scheme);
+  }
+  const live = await browser.run(() => document.querySelector(".wb-say").getAttribute("aria-live"));
+  assert.equal(live, "polite");
+});
+
+test("on a phone nothing scrolls sideways, and fingers find what they press", program, async () => {
+  await browser.size(360, 740);
+  await open();
+  const { wide, small } = await browser.run(() => ({
+    wide: document.documentElement.scrollWidth - innerWidth,
+    small: [...document.querySelectorAll(".wb :is(button, select, summary, input, .wb-check)")]
+      .filter((it) => it.checkVisibility() && !it.matches("[type=checkbox]"))
+      .map((it) => ({ box: it.getBoundingClientRect(), name: it.textContent || it.getAttribute("aria-label") }))
+      .filter(({ box }) => box.height < 44 || box.width < 40).map(({ box, name }) => `${name} ${box.width} × ${box.height}`),
+  }));
+  assert.ok(wide <= 0, `${wide} pixels too wide`);
+  assert.deepEqual(small, []);
+  await browser.size(1366, 768);
+});
+
+test("whoever wants no motion gets none, and others see packets fly", program, async () => {
+  const moves = () => browser.run(async () => {
+    const places = new Set();
+    document.querySelector(".wb .rp-play").click();
+    for (let look = 0; look < 40; look++) {
+      await new Promise((later) => requestAnimationFrame(later));
+      for (const packet of document.querySelectorAll(".wb-packet")) places.add(packet.style.transform);
+    }
+    return places.size;
+  });
+  await open(page(), "reduce");
+  await write(WRITE);
+  assert.ok(await moves() < 8);
+  await open(page(), "no-preference");
+  await write(WRITE);
+  await press("[aria-label^='To the beginning']");
+  await browser.until(() => { const play = document.querySelector(".wb .rp-play"); if (play.textContent === "Play") play.click(); return document.querySelector(".wb-packet"); });
+  const places = await browser.run(async () => {
+    const places = new Set();
+    for (let look = 0; look < 40; look++) {
+      await new Promise((later) => requestAnimationFrame(later));
+      for (const packet of document.querySelectorAll(".wb-packet")) places.add(packet.style.transform);
+    }
+    return places.size;
+  });
+  assert.ok(places > 5, `${places} places`);
+});
+
+test("the start page moves by itself, and one button breaks it", program, async () => {
+  await open(`${site.url}index.html`, "no-preference");
+  const calm = await look();
+  assert.match(calm.server, /the other side's processor never knows/);
+  assert.match(calm.server, /asleep/);
+  assert.equal(await browser.run(() => document.querySelector(".wb-bench").checkVisibility()), false);
+  await press(".wb-break");
+  const broken = await look();
+  assert.match(broken.script, /^wire drop/m);
+  assert.equal(await browser.run(() => document.querySelector(".wb-bench").checkVisibility()), true);
+  assert.deepEqual(await browser.complaints(), []);
+});
+
+test("it works from a folder, and a page without it loads nothing of it", program, async () => {
+  await open(pathToFileURL(join(SITE, "docs/workbench.html")).href);
+  assert.equal((await look()).wrong, "");
+  assert.deepEqual(await browser.complaints(), []);
+  await browser.open(`${site.url}docs/glossary.html`);
+  const loaded = await browser.run(() => performance.getEntriesByType("resource").filter(({ name }) => name.includes("/workbench/")).length);
+  assert.equal(loaded, 0);
+});

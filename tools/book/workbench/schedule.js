@@ -1,0 +1,120 @@
+// A run in the page's time. In the run's own time a packet is there after a microsecond, and a time-out takes a quarter of a second;
+// here each thing takes as long as it takes to see it.
+
+import { isPacket } from "../player/run.js";
+
+/** All in milliseconds at speed 1: from a line to the next, and to one that only says more; from a packet to the next, a packet's
+ * way, and how long a node takes to answer. */
+const LINE = 170;
+const NOTE = 60;
+const NEXT = 330;
+const FLIGHT = 1150;
+const ANSWER = 220;
+/** Where on its way a packet is when one stops there, and where a lost one ends. */
+const MIDDLE = 0.45;
+const LOST = 0.55;
+
+/** `play` is what the player gets, `times` when each event was, in microseconds; `ways` says of each packet by its event when it
+ * arrives: never if it's lost, twice if it's doubled. */
+export class Schedule {
+  constructor(play, times, ways) {
+    this.events = play.events;
+    this.times = times;
+    /** When each event begins. */
+    this.begins = [];
+    /** What's on the wire when: each with the event, and how often it arrives. */
+    this.flights = [];
+    /** For each node what it sees, and when: its own events as they begin, packets to it as they arrive. */
+    this.sees = play.nodes.map(() => []);
+    /** Where one can stop, in their order: the middle of a packet's way, its arrival, a line. */
+    this.stops = [{ at: 0, index: -1 }];
+    /** For each node the packets to it: when they arrive in both times. */
+    this.arrivals = play.nodes.map(() => []);
+    let at = 0;
+    for (const [index, event] of this.events.entries()) {
+      at = Math.max(at + this.gap(index), this.answers(event.node, times[index]));
+      this.begins.push(at);
+      this.sees[event.node]?.push({ at, index, time: times[index] });
+      // A copy that the wire has made is recorded as well, but it flies with the packet that it's a copy of.
+      if (ways.has(index)) this.fly(index, at, ways.get(index));
+      else if (!isNote(event)) this.stops.push({ at, index });
+    }
+    for (const list of [...this.sees, this.stops]) list.sort((one, other) => one.at - other.at);
+    this.length = this.stops.at(-1).at;
+  }
+
+  fly(index, begin, arrives) {
+    const { node, to } = this.events[index];
+    if (!arrives.length) {
+      this.flights.push({ index, begin, end: begin + FLIGHT * LOST, from: 0, until: LOST, isLost: true });
+      this.stops.push({ at: begin + FLIGHT * LOST * 0.8, index });
+    }
+    for (const [copy, time] of arrives.entries()) {
+      const start = begin + copy * NEXT;
+      const end = start + FLIGHT + waited(time - this.times[index]);
+      this.flights.push({ index, begin: start, end, isLost: false });
+      this.stops.push({ at: start + (end - start) * MIDDLE, index }, { at: end, index });
+      if (to !== node) this.sees[to]?.push({ at: end, index, time });
+      this.arrivals[to]?.push({ time, end });
+    }
+  }
+
+  /** When a node can do at the earliest what it does at a time of the run: what arrived before has then been seen to arrive. */
+  answers(node, time) {
+    const before = (this.arrivals[node] ?? []).filter((arrival) => arrival.time <= time);
+    return Math.max(0, ...before.map(({ end }) => end + ANSWER));
+  }
+
+  /** How long after the event before it an event begins. */
+  gap(index) {
+    const [before, event] = [this.events[index - 1], this.events[index]];
+    if (!before) return 0;
+    const usual = isPacket(event) ? (isPacket(before) ? NEXT : LINE) : isNote(event) ? NOTE : LINE;
+    return usual + waited(this.times[index] - this.times[index - 1]);
+  }
+
+  /** When one sees what happens at a node at a time of the run. */
+  when(node, time) { return this.sees[node].find((seen) => seen.time >= time)?.at ?? this.length; }
+
+  /** How many events have begun, and how many things a node has seen. */
+  begun(at) { return after(this.begins, at, (begin) => begin); }
+
+  seenBy(node, at) { return after(this.sees[node] ?? [], at, (seen) => seen.at); }
+
+  /** The stop before a moment, or the one after it. */
+  stop(at, way) {
+    const near = 0.5;
+    if (way > 0) return this.stops.find((stop) => stop.at > at + near)?.at ?? this.length;
+    return this.stops.findLast((stop) => stop.at < at - near)?.at ?? 0;
+  }
+
+  /** Between which stops one is, as a number for a slider. */
+  place(at) { return Math.max(0, after(this.stops, at + 0.5, (stop) => stop.at) - 1); }
+
+  /** The time of the run, in microseconds, and how much of it passes now with nobody acting. */
+  time(at) {
+    const index = this.begun(at) - 1;
+    if (index < 0) return { now: 0, passes: 0 };
+    const [time, next] = [this.times[index], this.times[index + 1] ?? this.times[index]];
+    const done = (at - this.begins[index]) / Math.max(1, (this.begins[index + 1] ?? at) - this.begins[index]);
+    const quiet = waited(next - time) && !this.flights.some(({ begin, end }) => begin <= at && at < end);
+    return { now: time + (next - time) * Math.min(1, done), passes: quiet ? next - time : 0 };
+  }
+}
+
+/** What a NIC decides, and what programs print about a call. */
+export const isNote = ({ sort }) => sort === "quiet" || sort === "info";
+
+/** How long one looks at time that passes, in microseconds of the run: the longer it is the longer, but not as long as it is. */
+const waited = (passes) => (passes > 40 ? Math.min(1500, 350 + 220 * Math.log10(passes / 40)) : 0);
+
+/** How many of a sorted list aren't after a moment. */
+function after(list, at, key) {
+  let [low, high] = [0, list.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (key(list[middle]) <= at) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,313 @@
+// The workbench: two nodes, a wire, and time that the reader controls. The script is the only truth. A click writes a line into it,
+// the whole script runs again, which takes microseconds, and what's drawn is a playhead over the run that it gave.
+//
+// A page has <div class="workbench" data-page="04">; course.js loads this when that comes into view. Its attributes:
+//   data-page       the challenges of this page; without it, all of them
+//   data-challenge  the one that it begins with
+//   data-script     what it begins with otherwise
+//   data-break      for the start page: nothing but the picture, and a button that writes this line
+
+import { el } from "../player/dom.js";
+import { rightNode, sentence } from "../player/run.js";
+import { button } from "../player/transport.js";
+import { Actions, added } from "./actions.js";
+import { Challenges } from "./challenge.js";
+import { Core } from "./core.js";
+import { Details } from "./details.js";
+import { Editor } from "./editor.js";
+import { Node } from "./node.js";
+import { Queues } from "./queues.js";
+import { Playhead, RATES } from "./playhead.js";
+import { Schedule } from "./schedule.js";
+import { Stage, duration } from "./stage.js";
+
+let core, count = 0;
+
+/** Puts a workbench into an element. */
+export async function mount(element) {
+  core ??= Core.load();
+  const loaded = await core;
+  const all = await loaded.challenges();
+  const workbench = new Workbench(loaded, all, element.dataset);
+  element.replaceChildren(workbench.element);
+  await workbench.begin();
+  return workbench;
+}
+
+class Workbench {
+  constructor(core, all, { page, challenge, script, break: line }) {
+    this.core = core;
+    this.line = line;
+    this.before = [];
+    const own = page ? all.filter((one) => one.page === page) : all;
+    this.first = { challenge: own.find(({ name }) => name === challenge) ?? null, script: script ?? own[0]?.script ?? "" };
+    this.playhead = new Playhead((plays) => this.show(plays));
+    this.build(`wb-${count++}`, own);
+  }
+
+  build(id, own) {
+    this.challenges = new Challenges(own, (challenge) => this.choose(challenge));
+    this.nodes = { client: new Node("left", "Client"), server: new Node("right", "Server") };
+    this.stage = new Stage((index) => this.touch(index));
+    this.editor = new Editor(id, (script) => this.run(script));
+    this.actions = new Actions((line) => this.add(line));
+    this.details = new Details((count) => this.playhead.goto(this.schedule.begins[count - 1]));
+    this.say = el("p", { class: "wb-say", "aria-live": "polite" });
+    this.undo = button("Undo the last change of the script", "Undo", () => this.back());
+    this.told = el("p", { class: "wb-told", role: "status" });
+    const first = this.line ? el("p", { class: "wb-first" }, button("Now break it", "Now break it", () => this.breakIt(), { class: "wb-break" })) : null;
+    this.element = el(
+      "div",
+      { class: `rp wb${this.line ? " wb-start" : ""}`, tabindex: -1, role: "group", "aria-label": "Workbench: two nodes, a wire, and a script" },
+      el(
+        "div",
+        { class: "wb-all" },
+        own.length && !this.line ? this.challenges.element : null,
+        el("div", { class: "wb-stage" }, this.nodes.client.element, this.stage.element, this.nodes.server.element),
+        this.transport(),
+        this.say,
+        first,
+        el(
+          "div",
+          { class: "wb-bench" },
+          this.actions.element,
+          el(
+            "section",
+            { class: "wb-script", "aria-label": "The script" },
+            this.editor.element,
+            el(
+              "div",
+              { class: "wb-tools" },
+              this.undo,
+              button("Start again with the first script", "Start again", () => this.reset()),
+              button("Copy a link to this script", "Copy link", () => this.share()),
+              button("Save the run as a pcapng file, for Wireshark", "Save pcapng", () => this.save()),
+            ),
+            this.told,
+          ),
+        ),
+        this.details.element,
+      ),
+    );
+    this.element.addEventListener("keydown", (key) => this.key(key));
+  }
+
+  transport() {
+    this.play = button("Play (space)", "Play", () => this.playhead.toggle(), { class: "rp-play" });
+    this.slider = el("input", { type: "range", min: 0, max: 1, step: 1, "aria-label": "Moment of the run" });
+    this.slider.addEventListener("input", () => this.playhead.goto(this.schedule.stops[Number(this.slider.value)].at));
+    this.clock = el("output", { class: "wb-clock" });
+    this.rate = el("select", { "aria-label": "Speed" }, ...RATES.map((rate) => el("option", { value: rate, selected: rate === 1 }, `${rate}×`)));
+    this.rate.addEventListener("input", () => { this.playhead.rate = Number(this.rate.value); });
+    return el(
+      "div",
+      { class: "wb-time", role: "group", "aria-label": "Time" },
+      button("To the beginning (Home)", "|‹", () => this.playhead.goto(0)),
+      button("One thing back (←)", "‹", () => this.playhead.step(-1)),
+      this.play,
+      button("One thing on (→)", "›", () => this.playhead.step(1)),
+      button("To the end (End)", "›|", () => this.playhead.goto(this.schedule.length)),
+      this.slider, this.clock, this.rate,
+    );
+  }
+
+  /** Begins with what the address says, or the page. */
+  async begin() {
+    const asked = new URLSearchParams(location.hash.slice(1));
+    const shared = this.line ? null : asked.get("script");
+    const named = this.challenges.all.find(({ name }) => name === asked.get("challenge"));
+    this.challenges.show((shared !== null ? named : named ?? this.first.challenge) ?? null);
+    this.start = this.challenges.now?.script ?? this.first.script;
+    await this.run(shared ?? this.start);
+    if (this.schedule) this.playhead.play();
+  }
+
+  choose(challenge) {
+    this.challenges.show(challenge);
+    this.start = challenge?.script ?? this.first.script;
+    return this.run(this.start);
+  }
+
+  reset() { return this.run(this.start); }
+
+  back() { if (this.before.length) return this.run(this.before.pop(), true); }
+
+  /** What a click does. */
+  async add(line) {
+    const { script } = added(this.editor.script, line);
+    await this.run(script);
+    // On a phone the picture is above what was pressed.
+    if (this.stage.element.getBoundingClientRect().top < 0) this.element.querySelector(".wb-stage").scrollIntoView({ block: "start" });
+  }
+
+  breakIt() {
+    this.element.classList.remove("wb-start");
+    this.element.querySelector(".wb-first").remove();
+    return this.add(this.line);
+  }
+
+  /** Runs a script, and plays what's different from the run before. */
+  async run(script, undoing = false) {
+    const turn = (this.turn = (this.turn ?? 0) + 1);
+    this.editor.set(script);
+    const said = await this.core.run(script, this.challenges.now?.name ?? null);
+    // Somebody has changed it again meanwhile.
+    if (turn !== this.turn) return;
+    this.editor.error(said.error ?? null);
+    if (said.error) return;
+    if (!undoing && this.script !== undefined && this.script !== script) this.before.push(this.script);
+    this.script = script;
+    this.undo.disabled = this.before.length === 0;
+    const [before, at] = [this.data, this.playhead.at];
+    this.said = said;
+    this.data = said.play;
+    this.flights = new Map(said.in_flight.map((flight) => [flight.event, flight]));
+    const arrives = said.in_flight.map(({ event, arrives_us }) => [event, arrives_us]);
+    this.schedule = new Schedule(this.data, said.times_us, new Map(arrives));
+    const differs = before ? difference(before, this.data) : this.opens();
+    this.since = differs;
+    this.menuFor(null);
+    const server = rightNode(this.data);
+    this.numbers = { client: 1 - server, server };
+    for (const [name, node] of Object.entries(this.nodes)) this.load(node, name);
+    this.stage.load(this.data, this.schedule);
+    this.details.load(this.data, said.explain);
+    this.slider.max = this.schedule.stops.length - 1;
+    this.challenges.judge(null);
+    const begin = Math.max(0, (this.schedule.begins[differs] ?? this.schedule.length) - 1);
+    this.playhead.load(this.schedule, before ? Math.min(at, begin) : begin);
+    if (differs < this.data.events.length && before) {
+      this.playhead.at = begin;
+      this.playhead.play();
+    } else {
+      this.show(false);
+    }
+  }
+
+  load(node, name) {
+    const number = this.numbers[name];
+    const queues = new Queues(this.said, this.script, name, number, this.schedule);
+    const dies = this.made(/\bdies\b/).find((line) => line.node === name)?.event;
+    node.load(this.data, number, this.schedule.sees[number], queues, this.schedule.begins[dies] ?? Infinity);
+  }
+
+  /** The lines of the script that are calls like this, and were made. */
+  made(call) {
+    const texts = this.script.split("\n");
+    return this.said.lines.filter(({ line, event }) => event != null && call.test(texts[line - 1]));
+  }
+
+  /** The event at which something is first asked of a NIC: what comes before it only prepares that. */
+  opens() { return this.made(/\bibv_post_send\b/)[0]?.event ?? this.data.opens; }
+
+  /** Draws the moment. */
+  show(plays) {
+    const { at } = this.playhead;
+    const { schedule } = this;
+    for (const [name, node] of Object.entries(this.nodes)) node.show(schedule.seenBy(this.numbers[name], at), this.since, at);
+    this.stage.show(at);
+    const begun = schedule.begun(at);
+    this.slider.value = schedule.place(at);
+    this.clock.textContent = duration(schedule.time(at).now);
+    this.play.textContent = plays ? "Pause" : "Play";
+    this.play.setAttribute("aria-label", plays ? "Pause (space)" : "Play (space)");
+    this.element.classList.toggle("playing", plays);
+    const ended = !plays && at >= schedule.length - 0.5;
+    if (begun !== this.begun || plays !== this.plays || ended !== this.ended) this.caption(begun, plays, ended);
+    [this.begun, this.plays, this.ended] = [begun, plays, ended];
+    this.details.show(begun);
+    this.editor.acts(this.lineOf(begun));
+  }
+
+  /** What happens, in words; a screen reader hears it when time stands still. */
+  caption(begun, plays, ended) {
+    const event = this.data.events[begun - 1];
+    this.say.setAttribute("aria-live", plays ? "off" : "polite");
+    const why = event ? this.data.texts[event.why] ?? "" : "";
+    const words = event ? sentence(this.data, event) : "Nothing has happened yet.";
+    if (ended && this.said.sentence) this.say.replaceChildren(el("strong", {}, this.said.sentence));
+    else this.say.replaceChildren(el("span", { class: "wb-what" }, words), " ", el("span", { class: "wb-why" }, why));
+    this.slider.setAttribute("aria-valuetext", `${this.clock.textContent}: ${words}`);
+    this.challenges.judge(ended ? this.said.verdict : null);
+  }
+
+  /** The line of the script that has acted last by the time that `begun` events have begun. */
+  lineOf(begun) {
+    const made = this.said.lines.filter(({ event }) => event != null && event < begun);
+    return made.sort((one, other) => one.event - other.event).at(-1)?.line;
+  }
+
+  /** A packet was touched: time stands still, and there's what can be done to it. */
+  touch(index) {
+    this.playhead.pause();
+    this.menuFor(index);
+  }
+
+  menuFor(index) {
+    const event = this.data?.events[index];
+    const rules = this.flights?.get(index)?.rules;
+    if (!event || !rules) return this.stage.menu.replaceChildren();
+    const act = (name) => el("button", { type: "button", click: () => this.add(`wire ${rules[name]}`) }, name);
+    this.stage.menu.replaceChildren(
+      el("p", {}, el("b", {}, event.tag), ` ${event.length} bytes`),
+      ...["lose", "double", "delay", "damage"].map(act),
+      el("button", { type: "button", click: () => this.inside(index) }, "look inside"),
+      el("button", { type: "button", "aria-label": "Leave it alone", click: () => this.menuFor(null) }, "✕"),
+    );
+    this.stage.menu.querySelector("button").focus({ preventScroll: true });
+  }
+
+  inside() {
+    this.menuFor(null);
+    this.details.element.open = true;
+    this.details.build();
+    this.details.packet.element.scrollIntoView({ block: "nearest" });
+  }
+
+  /** The address of this script, in the clipboard if the page may, and in the page's own address in any case. */
+  async share() {
+    const hash = new URLSearchParams({ script: this.script, ...(this.challenges.now ? { challenge: this.challenges.now.name } : {}) });
+    const link = new URL(`${globalThis.path_to_root ?? ""}docs/workbench.html#${hash}`, location.href).href;
+    if (location.pathname.endsWith("/workbench.html")) history.replaceState(history.state, "", `#${hash}`);
+    try {
+      await navigator.clipboard.writeText(link);
+      this.told.textContent = "The link is in your clipboard. Whoever opens it gets this script.";
+    } catch {
+      this.told.replaceChildren(el("a", { href: link }, "The link to this script"), " (your browser lets this page copy nothing)");
+    }
+  }
+
+  async save() {
+    const bytes = await this.core.file(this.script, this.challenges.now?.name ?? null);
+    const link = el("a", { href: URL.createObjectURL(new Blob([bytes], { type: "application/octet-stream" })), download: "workbench.pcapng" });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+    this.told.textContent = `workbench.pcapng: ${bytes.length} bytes, with every packet and line of this run.`;
+  }
+
+  key(key) {
+    // The arrows that are pressed here are not for turning the book's pages.
+    key.stopPropagation();
+    if (key.altKey || key.ctrlKey || key.metaKey || key.defaultPrevented) return;
+    if (key.target.closest("input:not([type=range], [type=checkbox]), select, textarea, .rp-bytes, .rp-ladder, .rp-fields")) return;
+    if (key.target.closest("button, summary, a, [type=checkbox]") && [" ", "Enter"].includes(key.key)) return;
+    const acts = {
+      " ": () => this.playhead.toggle(),
+      ArrowRight: () => this.playhead.step(1),
+      ArrowLeft: () => this.playhead.step(-1),
+      Home: () => this.playhead.goto(0),
+      End: () => this.playhead.goto(this.schedule.length),
+      Escape: () => this.menuFor(null),
+    };
+    if (!acts[key.key]) return;
+    key.preventDefault();
+    acts[key.key]();
+  }
+}
+
+/** How many events two runs have in common from their beginning. */
+function difference(before, after) {
+  const same = (one, other) => ["node", "to", "tag", "text", "ms", "bytes"].every((name) => one[name] === other[name]) && String(one.notes) === String(other.notes);
+  const at = after.events.findIndex((event, index) => !before.events[index] || !same(before.events[index], event));
+  return at < 0 ? after.events.length : at;
+}

@@ -1,0 +1,54 @@
+//! The workbench, for a page that has the mark `<!-- workbench: NAME -->`: its scripts and its program, as scripts, for a page that is
+//! opened from a folder may load those, and nothing else.
+
+use super::player::{classic, PARTS};
+use super::{copy, pages};
+use anyhow::Result;
+use run::files::{read, write};
+use std::path::Path;
+use wire::play::page;
+
+const FOLDER: &str = "tools/book/workbench";
+/// Its modules, each after those that it imports.
+const MODULES: [&str; 12] = [
+    "core", "schedule", "playhead", "queues", "node", "stage", "form", "actions", "editor", "challenge", "details", "workbench",
+];
+/// What tools/book/program.sh has made of tools/workbench, if there was a compiler.
+const PROGRAM: &str = "workbench.js";
+
+/// What a page of the site has that shows one.
+pub const CLASS: &str = "class=\"workbench\"";
+
+/// The place on a page. `start` is the one of the start page, which shows one thing; other names are those of pages that have challenges.
+pub fn place(name: &str) -> Vec<String> {
+    let attributes = match name {
+        "start" => format!("data-script=\"{}\" data-break=\"{BREAK}\"", START.replace('\n', "&#10;").replace('"', "&quot;")),
+        "all" => String::new(),
+        page => format!("data-page=\"{page}\""),
+    };
+    pages::block(&format!("{CLASS} {attributes}"), "*Two NICs that you can touch: they need JavaScript, and run in this page.*")
+}
+
+/// One program writes into the other's memory.
+const START: &str = "\
+client ibv_reg_mr 0..60 LOCAL_WRITE
+server ibv_reg_mr 0..60 LOCAL_WRITE|REMOTE_WRITE
+client memcpy 0 \"One side writes, and the other side's processor never knows.\"
+at 20 us client ibv_post_send WRITE 0..60 to server 0
+client ibv_poll_cq
+";
+/// What breaks it.
+const BREAK: &str = "wire drop 1st RDMA Write Only from client";
+
+/// Lays out what such a page loads.
+pub fn lay_out(tools: &Path, to: &Path) -> Result<()> {
+    if !tools.join(PROGRAM).exists() {
+        return Ok(());
+    }
+    let modules: Result<Vec<_>> = MODULES.iter().map(|name| Ok(read(format!("{FOLDER}/{name}.js"))?)).collect();
+    let modules = modules?;
+    let script = page::in_one(&modules.iter().map(String::as_str).collect::<Vec<_>>());
+    write(to.join("workbench.js"), classic("workbench", &format!("const {{ {PARTS} }} = player.parts;\n{script}"), "mount"))?;
+    copy(&format!("{FOLDER}/workbench.css"), to.join("workbench.css"))?;
+    copy(&tools.join(PROGRAM).to_string_lossy(), to.join("program.js"))
+}
