@@ -4,8 +4,8 @@
 // A page has <div class="workbench" data-page="04">; course.js loads this when that comes into view. Its attributes:
 //   data-page       the challenges of this page; without it, all of them
 //   data-challenge  the one that it begins with
-//   data-script     what it begins with otherwise
-//   data-break      for the start page: nothing but the picture, and a button that writes this line
+//   data-start      for the start page: nothing but the picture, and a button that breaks it. These scripts, with an empty line between
+//                   them, are the one that goes well and those that don't
 
 import { el } from "../player/dom.js";
 import { rightNode, sentence } from "../player/run.js";
@@ -35,12 +35,13 @@ export async function mount(element) {
 }
 
 class Workbench {
-  constructor(core, all, { page, challenge, script, break: line }) {
+  constructor(core, all, { page, challenge, start }) {
     this.core = core;
-    this.line = line;
+    this.scripts = start?.split("\n\n") ?? [];
     this.before = [];
-    const own = page ? all.filter((one) => one.page === page) : all;
-    this.first = { challenge: own.find(({ name }) => name === challenge) ?? null, script: script ?? own[0]?.script ?? "" };
+    const own = start ? [] : page ? all.filter((one) => one.page === page) : all;
+    this.first = { challenge: own.find(({ name }) => name === challenge) ?? null, script: this.scripts.shift() ?? own[0]?.script ?? "" };
+    this.isStart = start !== undefined;
     this.playhead = new Playhead((plays) => this.show(plays));
     this.build(`wb-${count++}`, own);
   }
@@ -55,18 +56,18 @@ class Workbench {
     this.say = el("p", { class: "wb-say", "aria-live": "polite" });
     this.undo = button("Undo the last change of the script", "Undo", () => this.back());
     this.told = el("p", { class: "wb-told", role: "status" });
-    const first = this.line ? el("p", { class: "wb-first" }, button("Now break it", "Now break it", () => this.breakIt(), { class: "wb-break" })) : null;
+    this.breaks = el("p", { class: "wb-first" }, button("Now break it", "Now break it", () => this.breakIt(), { class: "wb-break" }));
     this.element = el(
       "div",
-      { class: `rp wb${this.line ? " wb-start" : ""}`, tabindex: -1, role: "group", "aria-label": "Workbench: two nodes, a wire, and a script" },
+      { class: `rp wb${this.isStart ? " wb-start" : ""}`, tabindex: -1, role: "group", "aria-label": "Workbench: two nodes, a wire, and a script" },
       el(
         "div",
         { class: "wb-all" },
-        own.length && !this.line ? this.challenges.element : null,
+        own.length ? this.challenges.element : null,
         el("div", { class: "wb-stage" }, this.nodes.client.element, this.stage.element, this.nodes.server.element),
         this.transport(),
         this.say,
-        first,
+        this.isStart ? this.breaks : null,
         el(
           "div",
           { class: "wb-bench" },
@@ -114,7 +115,7 @@ class Workbench {
   /** Begins with what the address says, or the page. */
   async begin() {
     const asked = new URLSearchParams(location.hash.slice(1));
-    const shared = this.line ? null : asked.get("script");
+    const shared = this.isStart ? null : asked.get("script");
     const named = this.challenges.all.find(({ name }) => name === asked.get("challenge"));
     this.challenges.show((shared !== null ? named : named ?? this.first.challenge) ?? null);
     this.start = this.challenges.now?.script ?? this.first.script;
@@ -140,10 +141,19 @@ class Workbench {
     if (this.stage.element.getBoundingClientRect().top < 0) this.element.querySelector(".wb-stage").scrollIntoView({ block: "start" });
   }
 
+  /** On the start page: one fault after the other, and then it's the reader's turn. */
   breakIt() {
+    const more = this.scripts.length > 1 ? [button("Break it differently", "Break it differently", () => this.breakIt(), { class: "wb-break" })] : [];
+    const turn = button("Your turn: all that there is to press, and the script", "Your turn", () => this.open(), { class: "wb-turn" });
+    const script = this.scripts.shift();
+    this.breaks.replaceChildren(...more, " ", turn);
+    return this.run(script);
+  }
+
+  open() {
     this.element.classList.remove("wb-start");
-    this.element.querySelector(".wb-first").remove();
-    return this.add(this.line);
+    this.breaks.remove();
+    this.editor.text.focus({ preventScroll: true });
   }
 
   /** Runs a script, and plays what's different from the run before. */

@@ -22,23 +22,28 @@ pub const CLASS: &str = "class=\"workbench\"";
 /// The place on a page. `start` is the one of the start page, which shows one thing; other names are those of pages that have challenges.
 pub fn place(name: &str) -> Vec<String> {
     let attributes = match name {
-        "start" => format!("data-script=\"{}\" data-break=\"{BREAK}\"", START.replace('\n', "&#10;").replace('"', "&quot;")),
+        "start" => format!("data-start=\"{}\"", start().replace('\n', "&#10;").replace('"', "&quot;")),
         "all" => String::new(),
         page => format!("data-page=\"{page}\""),
     };
     pages::block(&format!("{CLASS} {attributes}"), "*Two NICs that you can touch: they need JavaScript, and run in this page.*")
 }
 
-/// One program writes into the other's memory.
-const START: &str = "\
+/// What the start page shows: a WRITE, and three ways to break it.
+fn start() -> String {
+    let write = "at 20 us client ibv_post_send WRITE 0..60 to server 0";
+    let good = format!("{SETUP}{write}\nclient ibv_poll_cq\n");
+    let lost = format!("{good}wire drop 1st RDMA Write Only from client\n");
+    let refused = good.replace(write, &format!("{write} key=wrong"));
+    let dead = format!("{good}at 15 us server dies\n");
+    [good, lost, refused, dead].join("\n")
+}
+
+const SETUP: &str = "\
 client ibv_reg_mr 0..60 LOCAL_WRITE
 server ibv_reg_mr 0..60 LOCAL_WRITE|REMOTE_WRITE
 client memcpy 0 \"One side writes, and the other side's processor never knows.\"
-at 20 us client ibv_post_send WRITE 0..60 to server 0
-client ibv_poll_cq
 ";
-/// What breaks it.
-const BREAK: &str = "wire drop 1st RDMA Write Only from client";
 
 /// Lays out what such a page loads.
 pub fn lay_out(tools: &Path, to: &Path) -> Result<()> {
