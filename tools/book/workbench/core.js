@@ -1,11 +1,12 @@
 // The two NICs, as a program in the page: tools/workbench/src/browser.rs, compiled to WebAssembly. program.js, which `make site`
-// writes, holds it as text, because a page from a folder may load scripts alone.
+// writes, holds it packed and as text, because a page from a folder may load scripts alone.
 
 export class Core {
-  /** Compiles the program, once per page. */
+  /** Unpacks and compiles the program, once per page. */
   static async load() {
-    const bytes = Uint8Array.from(atob(globalThis.workbench.program), (char) => char.charCodeAt(0));
-    return new Core(await WebAssembly.compile(bytes));
+    const packed = Uint8Array.from(atob(globalThis.workbenchProgram), (char) => char.charCodeAt(0));
+    const bytes = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return new Core(await WebAssembly.compile(await new Response(bytes).arrayBuffer()));
   }
 
   constructor(program) {
