@@ -26,7 +26,7 @@ async function open(url = page(), motion = "reduce") {
   await browser.open("about:blank");
   await browser.open(url);
   await browser.run(() => document.querySelector(".workbench").scrollIntoView());
-  await browser.until(() => document.querySelector(".wb .wb-text")?.value && document.querySelector(".wb .rp-region, .wb .rp-none"));
+  await browser.until(() => document.querySelector(".wb .wb-clock")?.textContent);
   await press("[aria-label^='To the end']");
 }
 

@@ -52,9 +52,10 @@ export class Node {
     );
   }
 
-  /** `order` is what this node of the run sees, `queues` what's in its queues, see queues.js, and `dies` when it's switched off. */
-  load(data, number, order, queues, dies) {
-    this.dies = dies;
+  /** `order` is what this node of the run sees, `queues` what's in its queues, see queues.js, `dies` when it's
+   * switched off, and `polls` at which events its program begins to wait. */
+  load(data, number, order, queues, { dies, polls }) {
+    [this.dies, this.polls] = [dies, polls];
     this.view = new View(data, number, order);
     this.queues = queues;
     this.shown = "";
@@ -86,7 +87,7 @@ export class Node {
       { class: `${event.sort}${event.index < since ? " old" : ""}`, title: event.text },
       event.tag ? el("b", { class: "rp-tag" }, event.tag) : null, event.text,
     ));
-    const sleeps = !said.some(({ index }) => index >= since);
+    const sleeps = !said.some(({ index }) => index >= since) && !this.polls.has(said.at(-1)?.index);
     this.element.classList.toggle("sleeps", sleeps);
     this.lane.replaceChildren(...lines, ...(sleeps ? [el("li", { class: "wb-asleep" }, "asleep: nobody calls it")] : []));
   }

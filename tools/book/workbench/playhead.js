@@ -11,6 +11,8 @@ export class Playhead {
     this.moved = moved;
     this.rate = 1;
     this.at = 0;
+    /** From where the whole is played. */
+    this.home = 0;
     this.until = null;
     this.calm = matchMedia("(prefers-reduced-motion: reduce)");
   }
@@ -24,7 +26,7 @@ export class Playhead {
   }
 
   play(until = this.schedule.length) {
-    if (this.at >= this.schedule.length - 0.5) this.at = 0;
+    if (this.at >= this.schedule.length - 0.5) this.at = this.home;
     this.stop();
     this.until = until;
     if (this.calm.matches) this.timer = setTimeout(() => this.leap(), STILL / 3);

@@ -4,11 +4,12 @@
 // A page has <div class="workbench" data-page="04">; course.js loads this when that comes into view. Its attributes:
 //   data-page       the challenges of this page; without it, all of them
 //   data-challenge  the one that it begins with
+//   data-script     what it begins with otherwise
 //   data-start      for the start page: nothing but the picture, and a button that breaks it. These scripts, with an empty line between
 //                   them, are the one that goes well and those that don't
 
 import { el } from "../player/dom.js";
-import { rightNode, sentence } from "../player/run.js";
+import { isPacket, rightNode, sentence } from "../player/run.js";
 import { button } from "../player/transport.js";
 import { Actions, added } from "./actions.js";
 import { Challenges } from "./challenge.js";
@@ -35,12 +36,12 @@ export async function mount(element) {
 }
 
 class Workbench {
-  constructor(core, all, { page, challenge, start }) {
+  constructor(core, all, { page, challenge, script, start }) {
     this.core = core;
     this.scripts = start?.split("\n\n") ?? [];
     this.before = [];
     const own = start ? [] : page ? all.filter((one) => one.page === page) : all;
-    this.first = { challenge: own.find(({ name }) => name === challenge) ?? null, script: this.scripts.shift() ?? own[0]?.script ?? "" };
+    this.first = { challenge: own.find(({ name }) => name === challenge) ?? null, script: script ?? this.scripts.shift() ?? own[0]?.script ?? "" };
     this.isStart = start !== undefined;
     this.playhead = new Playhead((plays) => this.show(plays));
     this.build(`wb-${count++}`, own);
@@ -131,7 +132,7 @@ class Workbench {
 
   reset() { return this.run(this.start); }
 
-  back() { if (this.before.length) return this.run(this.before.pop(), true); }
+  back() { if (this.before.length) return this.run(this.before.pop(), { undoing: true }); }
 
   /** What a click does. */
   async add(line) {
@@ -147,17 +148,18 @@ class Workbench {
     const turn = button("Your turn: all that there is to press, and the script", "Your turn", () => this.open(), { class: "wb-turn" });
     const script = this.scripts.shift();
     this.breaks.replaceChildren(...more, " ", turn);
-    return this.run(script);
+    return this.run(script, { whole: true });
   }
 
   open() {
+    this.isStart = false;
     this.element.classList.remove("wb-start");
     this.breaks.remove();
     this.editor.text.focus({ preventScroll: true });
   }
 
-  /** Runs a script, and plays what's different from the run before. */
-  async run(script, undoing = false) {
+  /** Runs a script, and plays what's different from the run before; or the whole. */
+  async run(script, { undoing = false, whole = false } = {}) {
     const turn = (this.turn = (this.turn ?? 0) + 1);
     this.editor.set(script);
     const said = await this.core.run(script, this.challenges.now?.name ?? null);
@@ -174,8 +176,10 @@ class Workbench {
     this.flights = new Map(said.in_flight.map((flight) => [flight.event, flight]));
     const arrives = said.in_flight.map(({ event, arrives_us }) => [event, arrives_us]);
     this.schedule = new Schedule(this.data, said.times_us, new Map(arrives));
-    const differs = before ? difference(before, this.data) : this.opens();
+    const opens = this.opens();
+    const differs = before && !whole ? difference(before, this.data) : opens;
     this.since = differs;
+    this.playhead.home = this.isStart ? this.schedule.begins[opens] : 0;
     this.menuFor(null);
     const server = rightNode(this.data);
     this.numbers = { client: 1 - server, server };
@@ -197,8 +201,9 @@ class Workbench {
   load(node, name) {
     const number = this.numbers[name];
     const queues = new Queues(this.said, this.script, name, number, this.schedule);
-    const dies = this.made(/\bdies\b/).find((line) => line.node === name)?.event;
-    node.load(this.data, number, this.schedule.sees[number], queues, this.schedule.begins[dies] ?? Infinity);
+    const made = (call) => this.made(call).filter((line) => line.node === name).map(({ event }) => event);
+    const dies = this.schedule.begins[made(/\bdies\b/)[0]] ?? Infinity;
+    node.load(this.data, number, this.schedule.sees[number], queues, { dies, polls: new Set(made(/\bibv_poll_cq\b/)) });
   }
 
   /** The lines of the script that are calls like this, and were made. */
@@ -233,9 +238,12 @@ class Workbench {
   caption(begun, plays, ended) {
     const event = this.data.events[begun - 1];
     this.say.setAttribute("aria-live", plays ? "off" : "polite");
-    const why = event ? this.data.texts[event.why] ?? "" : "";
     const words = event ? sentence(this.data, event) : "Nothing has happened yet.";
+    // What the wire does to a packet is nobody's call.
+    const isAct = event && !isPacket(event) && !event.stage && !event.tag;
+    const why = isAct ? event.text : (this.data.texts[event?.why] ?? "");
     if (ended && this.said.sentence) this.say.replaceChildren(el("strong", {}, this.said.sentence));
+    else if (isAct) this.say.replaceChildren(el("span", {}, `${why}.`));
     else this.say.replaceChildren(el("span", { class: "wb-what" }, words), " ", el("span", { class: "wb-why" }, why));
     this.slider.setAttribute("aria-valuetext", `${this.clock.textContent}: ${words}`);
     this.challenges.judge(ended ? this.said.verdict : null);

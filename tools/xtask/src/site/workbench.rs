@@ -22,21 +22,30 @@ pub const CLASS: &str = "class=\"workbench\"";
 /// The place on a page. `start` is the one of the start page, which shows one thing; other names are those of pages that have challenges.
 pub fn place(name: &str) -> Vec<String> {
     let attributes = match name {
-        "start" => format!("data-start=\"{}\"", start().replace('\n', "&#10;").replace('"', "&quot;")),
-        "all" => String::new(),
+        "start" => format!("data-start=\"{}\"", in_attribute(&start())),
+        "all" => format!("data-script=\"{}\"", in_attribute(&good())),
         page => format!("data-page=\"{page}\""),
     };
     pages::block(&format!("{CLASS} {attributes}"), "*Two NICs that you can touch: they need JavaScript, and run in this page.*")
 }
 
+fn in_attribute(script: &str) -> String {
+    script.replace('\n', "&#10;").replace('"', "&quot;")
+}
+
+const WRITE: &str = "client ibv_post_send WRITE 0..60 to server 0";
+
+/// One program writes into the other's memory.
+fn good() -> String {
+    format!("{SETUP}{WRITE}\nclient ibv_poll_cq\n")
+}
+
 /// What the start page shows: a WRITE, and three ways to break it.
 fn start() -> String {
-    let write = "at 20 us client ibv_post_send WRITE 0..60 to server 0";
-    let good = format!("{SETUP}{write}\nclient ibv_poll_cq\n");
-    let lost = format!("{good}wire drop 1st RDMA Write Only from client\n");
-    let refused = good.replace(write, &format!("{write} key=wrong"));
-    let dead = format!("{good}at 15 us server dies\n");
-    [good, lost, refused, dead].join("\n")
+    let lost = good() + "wire drop 1st RDMA Write Only from client\n";
+    let refused = good().replace(WRITE, &format!("{WRITE} key=wrong"));
+    let dead = good() + "at 5 us server dies\n";
+    [good(), lost, refused, dead].join("\n")
 }
 
 const SETUP: &str = "\
