@@ -40,6 +40,8 @@ export class Schedule {
       else if (!isNote(event)) this.stops.push({ at, index });
     }
     for (const list of [...this.sees, this.stops]) list.sort((one, other) => one.at - other.at);
+    // Of what happens at once, one stops at the last.
+    this.stops = this.stops.filter(({ at }, place, all) => !(all[place + 1]?.at - at < 1));
     this.length = this.stops.at(-1).at;
   }
 

@@ -178,7 +178,8 @@ class Workbench {
     this.schedule = new Schedule(this.data, said.times_us, new Map(arrives));
     const opens = this.opens();
     const differs = before && !whole ? difference(before, this.data) : opens;
-    this.since = differs;
+    // What both programs do to set up is no news.
+    this.since = Math.max(differs, opens);
     this.playhead.home = this.isStart ? this.schedule.begins[opens] : 0;
     this.menuFor(null);
     const server = rightNode(this.data);

@@ -21,12 +21,17 @@ pub const PARTS: &str = "el, isPacket, rightNode, sentence, button, pair, region
 
 /// A classic script that adds these names to an object of the page.
 pub fn classic(object: &str, script: &str, names: &str) -> String {
-    format!("(() => {{\n\"use strict\";\n{script}\nObject.assign((globalThis.{object} ??= {{}}), {{ {names} }});\n}})();\n")
+    format!(
+        "(() => {{\n\"use strict\";\n{script}\nObject.assign((globalThis.{object} ??= {{}}), {{ {names} }});\n}})();\n"
+    )
 }
 
 /// Writes the player, its look and the runs.
 pub fn lay_out(to: &Path) -> Result<()> {
-    write(to.join("player.js"), classic("player", &page::script(), &format!("mount, mountBeside, parts: {{ {PARTS} }}")))?;
+    write(
+        to.join("player.js"),
+        classic("player", &page::script(), &format!("mount, mountBeside, parts: {{ {PARTS} }}")),
+    )?;
     write(to.join("player.css"), page::LOOK)?;
     for story in story::bundled()? {
         let name = story.file_name();

@@ -11,7 +11,18 @@ use wire::play::page;
 const FOLDER: &str = "tools/book/workbench";
 /// Its modules, each after those that it imports.
 const MODULES: [&str; 12] = [
-    "core", "schedule", "playhead", "queues", "node", "stage", "form", "actions", "editor", "challenge", "details", "workbench",
+    "core",
+    "schedule",
+    "playhead",
+    "queues",
+    "node",
+    "stage",
+    "form",
+    "actions",
+    "editor",
+    "challenge",
+    "details",
+    "workbench",
 ];
 /// What tools/book/program.sh has made of tools/workbench, if there was a compiler.
 const PROGRAM: &str = "workbench.js";
@@ -26,7 +37,10 @@ pub fn place(name: &str) -> Vec<String> {
         "all" => format!("data-script=\"{}\"", in_attribute(&good())),
         page => format!("data-page=\"{page}\""),
     };
-    pages::block(&format!("{CLASS} {attributes}"), "*Two NICs that you can touch: they need JavaScript, and run in this page.*")
+    pages::block(
+        &format!("{CLASS} {attributes}"),
+        "*Two NICs that you can touch: they need JavaScript, and run in this page.*",
+    )
 }
 
 fn in_attribute(script: &str) -> String {
@@ -62,7 +76,10 @@ pub fn lay_out(tools: &Path, to: &Path) -> Result<()> {
     let modules: Result<Vec<_>> = MODULES.iter().map(|name| Ok(read(format!("{FOLDER}/{name}.js"))?)).collect();
     let modules = modules?;
     let script = page::in_one(&modules.iter().map(String::as_str).collect::<Vec<_>>());
-    write(to.join("workbench.js"), classic("workbench", &format!("const {{ {PARTS} }} = player.parts;\n{script}"), "mount"))?;
+    write(
+        to.join("workbench.js"),
+        classic("workbench", &format!("const {{ {PARTS} }} = player.parts;\n{script}"), "mount"),
+    )?;
     copy(&format!("{FOLDER}/workbench.css"), to.join("workbench.css"))?;
     copy(&tools.join(PROGRAM).to_string_lossy(), to.join("program.js"))
 }
