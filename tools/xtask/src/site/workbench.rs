@@ -73,7 +73,7 @@ pub fn lay_out(tools: &Path, to: &Path) -> Result<()> {
     if !tools.join(PROGRAM).exists() {
         return Ok(());
     }
-    let modules: Result<Vec<_>> = MODULES.iter().map(|name| Ok(read(format!("{FOLDER}/{name}.js"))?)).collect();
+    let modules: Result<Vec<_>> = MODULES.iter().map(|name| read(format!("{FOLDER}/{name}.js"))).collect();
     let modules = modules?;
     let script = page::in_one(&modules.iter().map(String::as_str).collect::<Vec<_>>());
     write(
