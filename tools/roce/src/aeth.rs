@@ -25,7 +25,7 @@ pub enum Nak {
     PsnSequence,
     /// The request breaks the rules or is not allowed on this QP.
     InvalidRequest,
-    /// The key, the range or the permission is wrong.
+    /// The key, the range or the permission is wrong (9.7.5.2.4).
     RemoteAccess,
     /// The responder could not carry it out.
     RemoteOperational,

@@ -13,9 +13,13 @@ use tempfile::NamedTempFile;
 /// What pages name is declared in these.
 const INCLUDES: &str = "#include <infiniband/verbs.h>\n#include <rdma/rdma_cma.h>\n#include <rdma/rdma_verbs.h>\n";
 
-/// The text of the headers, as the compiler sees it, each run of white space as one blank.
 #[derive(Clone, Debug)]
-pub struct Headers(String);
+pub struct Headers {
+    /// Their text, as the compiler sees it, each run of white space as one blank.
+    text: String,
+    /// Every word of it.
+    pub names: BTreeSet<String>,
+}
 
 impl Headers {
     /// Has the compiler find and read them.
@@ -25,29 +29,29 @@ impl Headers {
         let code = output(Command::new("cc").args(["-E", "-P", "-x", "c"]).arg(file.path()));
         let needs =
             "the headers of libibverbs and librdmacm: `make setup` gets them, `. target/tools/env` says where they are";
-        Ok(Headers(squeeze(&code.context(needs)?)))
+        let text = squeeze(&code.context(needs)?);
+        let names = text.split(|c| !is_word(c)).filter(|word| !word.is_empty()).map(String::from).collect();
+        Ok(Headers { text, names })
     }
 
     /// Whether a call is declared like this; without its semicolon.
     pub fn declares(&self, prototype: &str) -> bool {
         let prototype = squeeze(prototype);
-        let mut places = self.0.match_indices(&prototype);
-        places.any(|(at, found)| !self.0[..at].ends_with(is_word) && !self.0[at + found.len()..].starts_with(is_word))
-    }
-
-    pub fn names(&self) -> BTreeSet<&str> {
-        self.0.split(|c| !is_word(c)).filter(|word| !word.is_empty()).collect()
+        let mut places = self.text.match_indices(&prototype);
+        places.any(|(at, found)| {
+            !self.text[..at].ends_with(is_word) && !self.text[at + found.len()..].starts_with(is_word)
+        })
     }
 
     /// The calls of verbs and of the connection manager.
     pub fn calls(&self) -> BTreeSet<&str> {
-        let before = self.0.split('(').filter_map(|part| part.rsplit(|c| !is_word(c)).next());
+        let before = self.text.split('(').filter_map(|part| part.rsplit(|c| !is_word(c)).next());
         before.filter(|name| name.starts_with("ibv_") || name.starts_with("rdma_")).collect()
     }
 
     /// The constants of an enum, each with its number.
     pub fn values(&self, name: &str) -> Vec<(&str, i64)> {
-        let body = self.0.split_once(&format!("enum {name}{{")).and_then(|(_, rest)| rest.split_once('}'));
+        let body = self.text.split_once(&format!("enum {name}{{")).and_then(|(_, rest)| rest.split_once('}'));
         let (mut values, mut next) = (Vec::new(), 0);
         for constant in body.map_or("", |(body, _)| body).split(',').filter(|constant| !constant.is_empty()) {
             let (name, value) = constant.split_once('=').unwrap_or((constant, ""));

@@ -1,28 +1,51 @@
 //! Links: each leads to a file of the repository, and to a heading that is there.
 
+use super::names::Name;
+use super::numbers;
 use super::page::{Page, Wrong};
 use super::sources::Sources;
 use run::files::read;
 use std::collections::HashMap;
 use std::path::{Component, Path};
 
-/// Every link that leads nowhere, or to another lesson than it names.
-pub fn problems(page: &Page, _: &Sources) -> Wrong {
+/// Every link that leads nowhere, or to another lesson than it names, or where nobody speaks of what it names.
+pub fn problems(page: &Page, sources: &Sources) -> Wrong {
     let mut wrong = Wrong::new();
     for (at, line) in page.lines.iter().enumerate().filter(|(at, _)| !page.fenced[*at]) {
         let dead = targets(line).filter_map(|target| dead(page, target));
-        wrong.extend(labelled(line).filter_map(misnamed).chain(dead).map(|what| (at, what)));
+        let of_label = |(label, target)| misnamed(label, target).or_else(|| unspoken(page, label, target, sources));
+        wrong.extend(labelled(line).filter_map(of_label).chain(dead).map(|what| (at, what)));
     }
     wrong
 }
 
-/// What is wrong with a link that names one lesson and leads to another: `[lesson 04](05_rdma_read.md)`.
-fn misnamed((label, target): (&str, &str)) -> Option<String> {
+/// What is wrong with a link that names one lesson and leads to another: `[More about lesson 04](more/05_rdma_read.md)`.
+fn misnamed(label: &str, target: &str) -> Option<String> {
     let number = |text: &str| text.get(..2).filter(|text| text.bytes().all(|c| c.is_ascii_digit())).map(String::from);
-    let named = number(label.trim_start_matches("lesson ").trim_start_matches("Lesson "))?;
+    let named = label.to_lowercase().split_once("lesson ").map_or_else(|| number(label), |(_, after)| number(after))?;
     let parts = target.split('#').next()?.split('/').filter(|part| !part.ends_with(".svg"));
     let leads_to = parts.filter(|part| part.get(2..3) == Some("_")).find_map(number)?;
     (named != leads_to).then(|| format!("this link names lesson {named} and leads to {target}"))
+}
+
+/// What is wrong with a link that names something (a number, a call, a packet) of which nobody speaks where it leads:
+/// `[status 12](local_length.md)`, or `[UCX 406](https://github.com/openucx/ucx/issues/604)`.
+fn unspoken(page: &Page, label: &str, target: &str, sources: &Sources) -> Option<String> {
+    let is_picture = [".png", ".svg"].iter().any(|ending| target.ends_with(ending));
+    let issue = ["/issues/", "/pull/"].iter().find_map(|part| target.split_once(part)).map(|(_, issue)| issue);
+    let place = match issue {
+        Some(issue) => issue.to_owned(),
+        None if is_picture || is_elsewhere(target) => return None,
+        // A lesson's number is in the names of its files.
+        None => format!("{} {}", target.replace(['_', '-'], " "), section(page, target)?),
+    };
+    // What is code may be more than a name: `poll(cq, 16)`.
+    let words: String = label.split('`').step_by(2).collect::<Vec<_>>().join(" ");
+    let (known, things) = (numbers::all(&place), sources.names.of(&place));
+    let number = numbers::all(&words).into_iter().find(|number| !known.contains(number));
+    let is_there = |name: &Name| issue.is_some() || things.iter().any(|it| it.thing == name.thing);
+    let name = || sources.names.of(label).into_iter().find(|name| !is_there(name)).map(|name| name.text.to_owned());
+    Some(format!("this link names {}, and where it leads, to {target}, nobody speaks of that", number.or_else(name)?))
 }
 
 /// Why a link leads nowhere. Links out of the repository are not followed.

@@ -1,8 +1,9 @@
 //! The marks of a page, `<!-- KIND: WORDS -->`: what each says of the part that follows it.
 
+use super::headers::is_word;
 use super::page::{Mark, Page, Wrong};
 use super::sources::Sources;
-use super::{changes, diffs, drawings, excerpts, lessons, links, recorded, reference, states, tables};
+use super::{changes, diffs, drawings, excerpts, lessons, links, recorded, reference, ring, states, tables};
 use anyhow::{bail, ensure, Context, Result};
 use run::files::read;
 use std::ops::Range;
@@ -17,6 +18,9 @@ enum Verdict {
 
 use Verdict::{Compared, Written};
 
+/// What commands have printed, for pages to quote.
+#[cfg(test)]
+pub const PRINTED: &str = "captures/printed";
 /// A line of quoted code that stands for lines left out.
 const OMISSION: &str = "…";
 
@@ -40,13 +44,20 @@ fn verdict(page: &Page, mark: &Mark, sources: &Sources) -> Result<Verdict> {
             code(&page.lines[block()?], path)?;
             Compared(Wrong::new())
         }
+        ("printed", [path]) => {
+            let missing = in_order(&page.lines[block()?], &read(path)?).err();
+            ensure!(missing.is_none(), "{path} has no such line here: {}", missing.unwrap_or_default());
+            Compared(Wrong::new())
+        }
         ("fields", [capture, steps @ ..]) => Compared(tables::fields(&table()?, capture, steps)?),
         ("in", ["linked"]) => Compared(tables::linked(&table()?, page, sources)),
-        ("in", [path]) => Compared(tables::inside(&table()?, path)?),
+        ("in", paths) if !paths.is_empty() => Compared(tables::inside(&table()?, paths, sources)?),
+        ("rows", paths) if !paths.is_empty() => Compared(tables::rows(&table()?, paths)?),
+        ("cited", folders) if !folders.is_empty() => Compared(tables::cited(&table()?, folders)),
         ("tried", paths) if !paths.is_empty() => Compared(tables::tried(&table()?, paths)?),
         // The book has it there; a forge shows nothing.
         ("workbench", [_]) => Compared(Wrong::new()),
-        ("caused", ["change"]) => Compared(recorded::caused(&table()?, sources)?),
+        ("caused", ["change"]) => Compared(recorded::caused(&table()?, page, sources)?),
         ("order", [capture, node]) => Compared(states::order(&table()?, capture, node, sources)?),
         ("states", [capture]) => Compared(states::problems(&table()?, mark.line, capture, sources)?),
         (kind, _) => bail!("no mark is written `{kind}: {}`: CONTRIBUTING.md lists them", words.join(" ")),
@@ -77,6 +88,8 @@ fn generated(page: &Page, what: &[&str], sources: &Sources) -> Result<Vec<String
         ["cm-messages"] => reference::messages()?,
         ["syndromes"] => reference::syndromes(),
         ["filters"] => reference::filters(),
+        ["explain-measured"] => reference::explain_measured(&read("tools/device/tests/all/explain.md")?),
+        ["ring", what] => fenced(ring::drawn(what)?),
         _ => bail!("no generated part is called `{}`: CONTRIBUTING.md lists them", what.join(" ")),
     };
     // A forge takes what stands right below a comment for a part of it.
@@ -127,6 +140,36 @@ fn code(quote: &[String], path: &str) -> Result<()> {
         ensure!(is_there, "{path} has no such lines in one piece, from this one on: {first}");
     }
     Ok(())
+}
+
+/// What a program has printed, in its order; more may come in between. A `…` in a line stands for anything. How wide the lanes
+/// are, and where their lines end, doesn't matter. If not, the first line that isn't there.
+pub fn in_order(quote: &[String], printed: &str) -> Result<(), String> {
+    let printed = squeezed(printed);
+    let mut rest = printed.as_str();
+    for line in quote {
+        for piece in squeezed(line).split(OMISSION).map(str::trim).filter(|piece| !piece.is_empty()) {
+            let end = end_of(piece, rest).ok_or_else(|| line.clone())?;
+            rest = &rest[end..];
+        }
+    }
+    Ok(())
+}
+
+/// Where some words end in a text that has them, whole.
+fn end_of(words: &str, text: &str) -> Option<usize> {
+    let begins = |at: usize| !(words.starts_with(is_word) && text[..at].ends_with(|c: char| is_word(c) || c == '.'));
+    let ends = |at: usize| !(words.ends_with(is_word) && text[at..].starts_with(is_word));
+    let found = text.match_indices(words).find(|(at, _)| begins(*at) && ends(at + words.len()));
+    found.map(|(at, _)| at + words.len())
+}
+
+/// A text on one line, with one blank for each gap and one dash for each arrow.
+fn squeezed(text: &str) -> String {
+    let gap = |c: char| if c == '│' || c.is_whitespace() { ' ' } else { c };
+    let mut text: Vec<char> = text.chars().map(gap).collect();
+    text.dedup_by(|next, last| next == last && [' ', '─'].contains(next));
+    text.into_iter().collect::<String>().trim().to_owned()
 }
 
 fn same(source: &[&str], quote: &[&str]) -> bool {

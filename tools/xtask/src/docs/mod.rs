@@ -20,6 +20,7 @@ mod numbers;
 pub mod page;
 pub mod recorded;
 mod reference;
+mod ring;
 pub mod sources;
 mod states;
 mod tables;

@@ -88,10 +88,9 @@ pub fn problems(page: &Page, sources: &Sources) -> Wrong {
     let names = &sources.names;
     let lesson = page.lesson().and_then(|number| sources.lesson(number));
     let own = lesson.map(|lesson| (lesson.number(), own(page, lesson, sources)));
-    let known = sources.headers.names();
     let mut wrong = Wrong::new();
     for (at, line) in page.prose() {
-        let unknown = invented(&line).filter(|word| !known.contains(word));
+        let unknown = invented(&line).filter(|word| !sources.headers.names.contains(*word));
         wrong.extend(unknown.map(|word| (at, format!("no installed header knows `{word}`"))));
         let Some((lesson, own)) = &own else { continue };
         let is_man_page = |name: &Name| line.contains(&format!("{}(3)", name.text));
@@ -100,7 +99,7 @@ pub fn problems(page: &Page, sources: &Sources) -> Wrong {
         wrong.extend(foreign.map(|name| (at, what(name) + ": name another, or link it to where it belongs")));
     }
     for (at, line) in page.lines.iter().enumerate() {
-        let found = [of_row(line, sources), synonym(line, names), mislabelled(line, names)];
+        let found = [of_row(line, sources), synonym(line, names), mislabelled(line, names), man_page(line, names)];
         wrong.extend(found.into_iter().flatten().map(|what| (at, what)));
     }
     wrong
@@ -152,6 +151,16 @@ fn synonym(line: &str, names: &Names) -> Option<String> {
             && line.contains(&format!("{} ({})", pair[0].text, pair[1].text))
     })?;
     Some(format!("{} is not {}", wrong[0].text, wrong[1].text))
+}
+
+/// A man page of a call that isn't in section 3: `ibv_fork_init(2)`.
+fn man_page(line: &str, names: &Names) -> Option<String> {
+    names.of(line).into_iter().filter(|name| name.kind == "call").find_map(|name| {
+        let end = name.text.as_ptr() as usize - line.as_ptr() as usize + name.text.len();
+        let (section, _) = line[end..].strip_prefix('(')?.split_once(')')?;
+        let is_other = section.len() == 1 && section != "3" && section.starts_with(|c: char| c.is_ascii_digit());
+        is_other.then(|| format!("the man page of `{}` is in section 3", name.text))
+    })
 }
 
 /// A link that names one thing and leads to the heading of another.

@@ -12,9 +12,26 @@ use run::files::read;
 use std::collections::BTreeSet;
 
 /// Numbers of the world outside: Ethernet's MTU, the smaller path MTUs, distributions, addresses for examples, a kernel, the
-/// ACK time-outs that kernels choose, how long a file may be, what set-up downloads, and a clause of the specification.
-const ELSEWHERE: [&str; 13] =
-    ["150", "1500", "256", "512", "22.04", "24.04", "192.0.2.1", "192.0.2.7", "6.12", "2147.5", "536.9", "250", "142"];
+/// ACK time-outs that kernels choose, how long a file may be, what set-up downloads, and clauses of the specification.
+const ELSEWHERE: [&str; 14] = [
+    "150",
+    "1500",
+    "256",
+    "512",
+    "22.04",
+    "24.04",
+    "192.0.2.1",
+    "192.0.2.7",
+    "6.12",
+    "2147.5",
+    "536.9",
+    "250",
+    "142",
+    "A19.4.1.1",
+];
+
+/// Versions of programs that the pages name, and of the specification: nothing here has them.
+const VERSIONS: [&str; 9] = ["0.3.0", "0.5.0", "1.13.1", "1.2.1", "4.1.4", "4.3.1", "7.2.22", "8.1.1", "1.14.44.0"];
 
 /// What `make bench` has measured and written: nothing else has these numbers.
 pub const MEASURED: &str = "docs/benchmarks.md";
@@ -32,19 +49,20 @@ pub fn problems(page: &Page, sources: &Sources) -> Wrong {
     let (quoted, measured) = (all(&page.quotes()), all(&read(MEASURED).unwrap_or_default()));
     let is_known = |at: usize, number: &str| {
         let normal = normal(number);
-        known.contains(&normal)
-            || quoted.contains(&normal)
-            || ELSEWHERE.contains(&normal.as_str())
-            || measured.contains(&normal) && page.paragraph(at).contains("benchmarks.md")
+        // The specification's sections (such as 12.6.7.2) belong to no lesson.
+        let is_part =
+            |other: &String| other.strip_prefix(&normal).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        let is_section = normal.matches('.').count() > 1 && sources.numbers.iter().any(is_part);
+        let is_elsewhere = ELSEWHERE.contains(&normal.as_str()) || VERSIONS.contains(&normal.as_str());
+        let is_measured = measured.contains(&normal) && page.paragraph(at).contains("benchmarks.md");
+        known.contains(&normal) || quoted.contains(&normal) || is_section || is_elsewhere || is_measured
     };
     for (at, line) in page.prose().filter(|(at, _)| !page.tried(*at) && !page.lines[*at].contains("](http")) {
         let named = line.to_lowercase();
         let named = named.split("lesson ").skip(1).filter_map(|after| of(after.get(..2)?).next());
         let strange = named.filter(|number| !sources.has_lesson(number));
         wrong.extend(strange.map(|number| (at, format!("there is no lesson {number}"))));
-        // The specification's sections (such as 12.6.7.2) and versions of programs are looked up there.
-        let here = of(&line).filter(|number| number.matches('.').count() != 2);
-        let long = here.filter(|number| number.chars().filter(|c| c.is_ascii_hexdigit()).count() >= digits);
+        let long = of(&line).filter(|number| number.chars().filter(|c| c.is_ascii_hexdigit()).count() >= digits);
         let strange = long.filter(|number| sources.lesson(number).is_none() && !is_known(at, number));
         wrong.extend(strange.map(|number| (at, format!("{who} has the number {number}"))));
     }
@@ -57,7 +75,9 @@ fn of(text: &str) -> impl Iterator<Item = &str> {
     let words = words.map(|word| word.trim_matches(['.', ',']));
     let digits =
         |word: &str| !word.trim_start_matches("0x").contains(|c: char| !(c.is_ascii_hexdigit() || ".,_".contains(c)));
-    words.filter(move |word| word.starts_with(|c: char| c.is_ascii_digit()) && digits(word))
+    // Sections of an annex begin with a letter: A17.3.3.
+    let begins = |word: &str| word.trim_start_matches('A').starts_with(|c: char| c.is_ascii_digit());
+    words.filter(move |word| begins(word) && digits(word))
 }
 
 /// Written in one way: a hexadecimal number as a decimal one.

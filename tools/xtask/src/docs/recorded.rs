@@ -2,7 +2,9 @@
 //! that its change makes happen.
 
 use super::lanes::{DrawnRow, Recorded};
+use super::links::without_targets;
 use super::names::Name;
+use super::numbers;
 use super::page::{code, Page, Table, Wrong};
 use super::sources::Sources;
 use super::{changes, excerpts};
@@ -84,7 +86,10 @@ pub fn seen(lesson: &str, name: &str, words: &[&str]) -> Result<Vec<String>> {
 
 /// Rows of a table whose column "change" names a change that does not show what the row is about: the code in the column "in
 /// the run", or else the first code of the row, which is a status, an event or words of a packet.
-pub fn caused(table: &Table, sources: &Sources) -> Result<Wrong> {
+pub fn caused(table: &Table, page: &Page, sources: &Sources) -> Result<Wrong> {
+    let is_row = |at: &usize| table.rows.iter().any(|(row, _)| row == at);
+    let explained = (0..page.lines.len()).filter(|at| !is_row(at)).map(|at| page.lines[at].as_str());
+    let explained = numbers::all(&explained.collect::<Vec<_>>().join("\n"));
     let column = table.column(&["change"]).context("the table has no column `change`")?;
     let words = table.column(&["in the run"]);
     let first = |cell: &String| code(cell).next().map(|code| code.replace("RDMA_CM_EVENT_", "CM event: "));
@@ -95,12 +100,40 @@ pub fn caused(table: &Table, sources: &Sources) -> Result<Wrong> {
         if named.is_empty() {
             return (!how.starts_with(NOT_SEEN)).then(|| format!("say which change shows `{what}`, or: {NOT_SEEN}"));
         }
+        if let Some(strange) = strange(table, cells, &named, &explained, sources) {
+            return Some(strange);
+        }
         let shows = |(lesson, name): &&(&str, &str)| {
             Recorded::load(lesson, name).is_ok_and(|run| !what.is_empty() && run.shows(&what))
         };
         let (lesson, name) = named.iter().find(|named| !shows(named))?;
         Some(format!("the recorded run of {lesson}-{name} does not show `{what}`"))
     }))
+}
+
+/// A name of a row that its changes don't have, neither in their recorded runs nor on their pages; or a number that, besides,
+/// the rest of the page doesn't explain. A status and a value are the headers' business.
+fn strange(
+    table: &Table,
+    cells: &[String],
+    named: &[(&str, &str)],
+    explained: &BTreeSet<String>,
+    sources: &Sources,
+) -> Option<String> {
+    let text = |(lesson, name): &(&str, &str)| {
+        let paths = [changes::recorded(lesson, name), sources.change(lesson, name).ok()?];
+        Some(paths.map(|path| read(path).unwrap_or_default()).concat())
+    };
+    let shown: String = named.iter().filter_map(text).collect();
+    let (numbers, names) = (numbers::all(&shown), sources.names.of(&shown));
+    let is_here = |(at, _): &(usize, &String)| !["value", "status", "syndrome"].contains(&table.columns[*at].as_str());
+    let row: Vec<String> = cells.iter().enumerate().filter(is_here).map(|(_, cell)| without_targets(cell)).collect();
+    let row = row.join(" | ");
+    let is_known = |number: &String| numbers.contains(number) || explained.contains(number);
+    let number = numbers::all(&row).into_iter().find(|number| !is_known(number) && sources.lesson(number).is_none());
+    let is_there = |name: &Name| names.iter().any(|it| it.thing == name.thing);
+    let name = || sources.names.of(&row).into_iter().find(|name| !is_there(name)).map(|name| name.text.to_owned());
+    Some(format!("the change has no {}", number.or_else(name)?))
 }
 
 /// The changes that stand as code in a text, and exist.

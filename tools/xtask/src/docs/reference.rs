@@ -107,6 +107,27 @@ pub fn differences() -> Result<Vec<String>> {
     Ok(table(&["what", "rdma_rxe", "this device", "the specification"], rows))
 }
 
+/// How often `wire explain` was right about each kind of capture, added up from what its long test has printed.
+pub fn explain_measured(file: &str) -> Vec<String> {
+    const CAPTURES: [(&str, &str); 7] = [
+        ("Whole", "whole"),
+        ("Short", "96 bytes of each packet"),
+        ("Begin", "without its beginning"),
+        ("End", "without its end"),
+        ("OneWay", "of one direction"),
+        ("Twice", "of two places, before and after a router"),
+        ("NoAeth", "cut after the BTH"),
+    ];
+    let cells = |line: &str| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+    let measured: Vec<Vec<String>> = file.lines().filter(|line| line.starts_with('|')).map(cells).collect();
+    let sum = |kind: &str, column: usize| {
+        let of_kind = measured.iter().filter(|cells| cells[1] == kind);
+        of_kind.filter_map(|cells| cells.get(column)?.parse::<usize>().ok()).sum::<usize>().to_string()
+    };
+    let rows = CAPTURES.map(|(kind, says)| [says.to_owned(), sum(kind, 2), sum(kind, 3), sum(kind, 4)]);
+    table(&["the capture", "right", "cannot tell", "wrong"], rows)
+}
+
 /// What each stage needs, from set-up's own table.
 pub fn needs(file: &str) -> Vec<String> {
     let mut rows: Vec<[String; 2]> = Vec::new();

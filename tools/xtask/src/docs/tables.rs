@@ -4,7 +4,7 @@
 use super::headers::is_word;
 use super::names::Name;
 use super::page::{code, Page, Table, Wrong};
-use super::sources::Sources;
+use super::sources::{tree, Sources};
 use super::{excerpts, links, numbers};
 use anyhow::Result;
 use run::files::read;
@@ -42,10 +42,27 @@ fn strange(text: &str, source: &str) -> Option<String> {
     numbers::all(text).into_iter().find(|number| !known.contains(number))
 }
 
-/// Numbers that are not in the file that the mark names.
-pub fn inside(table: &Table, path: &str) -> Result<Wrong> {
-    let source = read(path)?;
-    Ok(table.wrong(|cells| Some(format!("{path} has no number {}", strange(&cells.join(" | "), &source)?))))
+/// Numbers and names that are not in the files that the mark names.
+pub fn inside(table: &Table, paths: &[&str], sources: &Sources) -> Result<Wrong> {
+    let source = paths.iter().map(read).collect::<Result<String>>()?;
+    let things: BTreeSet<String> = sources.names.of(&source).into_iter().map(|name| name.thing).collect();
+    Ok(table.wrong(|cells| {
+        let row = links::without_targets(&cells.join(" | "));
+        let name = || sources.names.of(&row).into_iter().find(|name| !things.contains(&name.thing));
+        let what = strange(&row, &source).map(|number| format!("number {number}"));
+        Some(format!("{} has no {}", paths.join(" "), what.or_else(|| Some(name()?.text.to_owned()))?))
+    }))
+}
+
+/// Rows whose numbers aren't all on one line of the files that the mark names.
+pub fn rows(table: &Table, paths: &[&str]) -> Result<Wrong> {
+    let text = paths.iter().map(read).collect::<Result<String>>()?;
+    let lines: Vec<BTreeSet<String>> = text.lines().map(numbers::all).collect();
+    Ok(table.wrong(|cells| {
+        let row = numbers::all(&links::without_targets(&cells.join(" | ")));
+        let is_there = lines.iter().any(|line| row.is_subset(line));
+        (!is_there).then(|| format!("no line of {} says this", paths.join(" ")))
+    }))
 }
 
 /// Numbers (sections of the specification among them) and names that no file says which their row links to. A row may have a
@@ -66,6 +83,31 @@ pub fn linked(table: &Table, page: &Page, sources: &Sources) -> Wrong {
         let strange = number.or_else(|| Some(name()?.text.to_owned()))?;
         Some(format!("no file that this row links to says {strange}"))
     })
+}
+
+/// Sections of the specification: what the first column has must be named in these folders, and what the other columns have
+/// is the same or a part of it.
+pub fn cited(table: &Table, folders: &[&str]) -> Wrong {
+    let sources: String = folders.iter().flat_map(|folder| tree(folder)).filter_map(|path| read(path).ok()).collect();
+    let known: BTreeSet<&str> = sections(&sources).collect();
+    table.wrong(|cells| {
+        let own: BTreeSet<&str> = sections(&cells[0]).collect();
+        let is_part =
+            |section: &str, whole: &str| section.strip_prefix(whole).is_some_and(|rest| rest.starts_with(['.', '-']));
+        let is_known = |section: &str| known.contains(section) || known.iter().any(|it| is_part(it, section));
+        let unknown = own.iter().find(|section| !is_known(section));
+        let others = links::without_targets(&cells[1..].join(" | "));
+        let is_own = |section: &str| own.iter().any(|it| *it == section || is_part(section, it));
+        let other = sections(&others).find(|section| section.matches('.').count() > 1 && !is_own(section));
+        let what = |section: &&str| format!("{} name no section {section}", folders.join(" "));
+        unknown.map(what).or_else(|| Some(format!("{} is no part of {}", other?, cells[0])))
+    })
+}
+
+/// The words of a text that have a digit: `9.7.5.1.2`, `C9-88`, `A17.3`, or the 38 of "table 38".
+fn sections(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|c: char| !(is_word(c) || ".-".contains(c))).map(|word| word.trim_matches(['.', '-']));
+    words.filter(|word| word.contains(|c: char| c.is_ascii_digit()))
 }
 
 /// What is said to be tried, as code in the first column, and isn't in the tests that the mark names.

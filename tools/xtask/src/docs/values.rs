@@ -51,8 +51,17 @@ fn wrong_reason(status: &str, name: &str) -> Option<String> {
     (!reason.starts_with(name)).then(|| format!("reason {number} is called: {reason}"))
 }
 
-/// A row that names a NAK and another status than the one that it leads to.
+/// A NAK and the status that it leads to: "NAK 0x61, `IBV_WC_REM_INV_REQ_ERR`" anywhere, and in a row also by its name.
 fn refusal(line: &str) -> Option<String> {
+    for (at, code) in line.match_indices("NAK 0x").map(|(at, code)| (at, at + code.len())) {
+        let code = line.get(code..code + 2).and_then(|code| u8::from_str_radix(code, 16).ok());
+        let Some(Syndrome::Nak(nak)) = code.map(Syndrome::from) else { return Some("this is no NAK's code".into()) };
+        let named = line[at..].get("NAK 0x61, `".len()..).filter(|_| line[at..].contains(", `IBV_WC_"));
+        let named = named.and_then(|rest| rest.split('`').next()).filter(|name| name.starts_with("IBV_WC_"));
+        if let Some((status, _)) = nak.status().zip(named).filter(|(status, named)| status != named) {
+            return Some(format!("this NAK leads to {status}"));
+        }
+    }
     let naks = [Nak::InvalidRequest, Nak::RemoteAccess, Nak::RemoteOperational];
     let nak = naks.iter().find(|nak| line.starts_with('|') && line.contains(&format!("NAK \"{nak}\"")))?;
     let status = nak.status()?;

@@ -1,6 +1,7 @@
 //! Mistakes that the checks find, each at its place. What holds is proven by the pages themselves: `make check` finds nothing there.
 
 mod planted;
+mod printed;
 
 use super::page::{table, Page};
 use super::sources::Sources;
@@ -21,7 +22,7 @@ const LESSON: &str = "docs/04_rdma_write.md";
 const PAGE: &str = "docs/lab.md";
 
 /// Where it stands, a line of text (a `¶` ends one), and what is said of it; nothing, if it holds.
-const LINES: [(&str, &str, &str); 62] = [
+const LINES: [(&str, &str, &str); 72] = [
     (PAGE, "```text¶01_cm_listen, frame 24, REQ:¶  rdma_rxe  0000  64 00 ff ff¶```", ""),
     (PAGE, "```text¶01_cm_listen, frame 24, REP:¶```", "frame 24 of captures/01_cm_listen.pcapng has no REP"),
     (PAGE, "```text¶01_cm_listen, frame 24, REQ:¶  rdma_rxe  0000  64 00 ff fe¶```", "has no such bytes"),
@@ -68,6 +69,20 @@ const LINES: [(&str, &str, &str); 62] = [
     (PAGE, "# A `b`: [C](lab.md)!¶# A b c¶[a](#a-b-c) [b](#a-b-c-1) <a id=\"d\"></a> [d](#d)", ""),
     (PAGE, "[a](../../x)", "leads out of the repository"),
     (PAGE, "[lesson 05](04_rdma_write.md)", "names lesson 05 and leads to 04_rdma_write.md"),
+    (PAGE, "[More about lesson 05](more/04_rdma_write.md)", "names lesson 05 and leads to more/04_rdma_write.md"),
+    (PAGE, "[status 12](errors/retry_exceeded.md) [UCX 6](https://github.com/openucx/ucx/issues/6)", ""),
+    (
+        PAGE,
+        "[status 17](errors/retry_exceeded.md)",
+        "names 17, and where it leads, to errors/retry_exceeded.md, nobody",
+    ),
+    (PAGE, "[UCX 406](https://github.com/openucx/ucx/issues/46)", "this link names 406"),
+    (PAGE, "`ibv_fork_init(2)`", "the man page of `ibv_fork_init` is in section 3"),
+    (PAGE, "NAK 0x61, `IBV_WC_REM_OP_ERR`", "this NAK leads to IBV_WC_REM_INV_REQ_ERR"),
+    (PAGE, "section 9.7.6.4", "nothing in this repository has the number 9.7.6.4"),
+    (PAGE, "<!-- printed: captures/printed/ibv-devices.txt -->¶```¶ device  node GUID¶  …¶ rxe0 …¶```", ""),
+    (PAGE, "<!-- printed: captures/printed/ibv-devices.txt -->¶```¶rxe0 …¶device¶```", "has no such line here: device"),
+    (PAGE, "<!-- generated: ring middle -->¶<!-- end -->", "a ring is drawn at its `start`"),
     (PAGE, "| a | b |¶|---|---|¶| 1 | `x \\|\\| y` |", ""),
     (PAGE, "| a | b |¶|---|---|¶| 1 | `x || y` |", "docs/lab.md:3: 4 cells in 2 columns"),
     (PAGE, "<!-- generated: ladder 01_cm_listen -->", "no line <!-- end -->"),
@@ -91,9 +106,21 @@ const LINES: [(&str, &str, &str); 62] = [
 ];
 
 /// Kinds of tables with their columns, a row of one, and what is said of it.
-const ROWS: [(&str, &str, &str, &str); 11] = [
+const ROWS: [(&str, &str, &str, &str); 18] = [
     ("fields: captures/01_cm_listen.pcapng step1", "field | value", "DestPort | 4792", "DestPort has no 4792"),
     ("in: Makefile", "what", "987654", "Makefile has no number 987654"),
+    ("in: Makefile", "what", "`IBV_WC_TM_ERR`", "Makefile has no IBV_WC_TM_ERR"),
+    ("rows: tools/course/src/nic/stairs.rs", "lesson | runs", "15 | 01, 02", ""),
+    (
+        "rows: tools/course/src/nic/stairs.rs",
+        "lesson | runs",
+        "15 | 01, 04",
+        "no line of tools/course/src/nic/stairs.rs",
+    ),
+    ("cited: tools/nic", "section | who", "9.7.5.1 | 9.7.5.1.2", ""),
+    ("cited: tools/nic", "section | who", "9.7.5.1 | 9.7.5.2.1", "9.7.5.2.1 is no part of 9.7.5.1"),
+    ("cited: tools/nic", "section | who", "9.7.5.9 | me", "tools/nic name no section 9.7.5.9"),
+    ("caused: change", "wc | change", "`IBV_WC_REM_ACCESS_ERR` in 817 s | `04-wrong-key`", "the change has no 817"),
     (TRIED, "rule", "`drop 1st REP`", ""),
     (TRIED, "rule", "`drop 1st RTU`", "does not try `drop 1st RTU`"),
     ("caused: change", "status | change", "`IBV_WC_TM_ERR` | `04-wrong-key`", "does not show `IBV_WC_TM_ERR`"),
