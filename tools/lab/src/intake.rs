@@ -44,7 +44,7 @@ impl Session<'_, '_> {
             if self.seats[node].qemu.is_none() {
                 continue;
             }
-            let Carried { name, goes_on } = self.wire.carry(node, &frame, &mut self.cards, self.recorder)?;
+            let Carried { name, goes_on, .. } = self.wire.carry(node, &frame, &mut self.cards, self.recorder)?;
             self.client_spoke |= goes_on && node != SERVER && is_for_a_program(&frame);
             if let Some(name) = name {
                 self.spring(&format!("{} sends {name}", self.run.nodes[node].name))?;
