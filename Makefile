@@ -39,13 +39,21 @@ export BASH_ENV := $$RDMA_ENV
 # The lessons of part three have no programs.
 lessons := $(sort $(foreach dir,$(wildcard lessons/[0-9][0-9]_*/Cargo.toml),$(firstword $(subst _, ,$(notdir $(patsubst %/,%,$(dir $(dir))))))))
 
-# $(call build,PACKAGES) shows what cargo compiles, and prints nothing if everything is up to date.
-build = cargo build $(if $(MAKE_TERMERR),--color always) $(addprefix -p ,$(1)) 2>&1 | { grep -v 'Finished.*dev' || true; }
+# $(call build,PACKAGES) builds the programs of the course, and these packages. Everything is built at once so that there's one wait, at the
+# beginning, and none in the middle of a lesson. Later on it shows what cargo compiles, and prints nothing if everything is up to date.
+# The first time cargo draws how far it is, where there's a terminal to draw on. Common needs libibverbs, and who writes a NIC has only cargo.
+course := lab device course wire $(if $(filter nic device docs,$(MAKECMDGOALS)),,common)
+cargo = cargo build $(1) $(addprefix -p ,$(course) $(2))
+build = if [ -e "$$bin/course" ]; then \
+		$(call cargo,$(if $(MAKE_TERMERR),--color always),$(1)) 2>&1 | { grep -v 'Finished.*dev' || true; }; \
+	else \
+		echo "compiling the course's programs and what they call, once: about a minute on two processors" >&2; \
+		$(call cargo,$(if $(MAKE_TERMERR),,-q),$(1)); \
+	fi
 
-# For the place where a lesson runs: its program, what cargo builds for it, and where its runs are. Cargo doesn't know the device
-# with the learner's NIC in it, so course lays that one out and builds it.
+# For the place where a lesson runs: its program, and where its runs are. Cargo doesn't know the device with the learner's NIC in it,
+# so course lays that one out and builds it.
 runner = $(on:mine=device-mine-nic)
-built = $(on:mine=course)
 runs = $(bin:debug=$(on:mine=device/mine-nic))/runs
 with_mine = $(if $(filter mine,$(on)),"$$bin"/course nic --device)
 
@@ -99,7 +107,7 @@ lesson-07: may_fail = $(and $(findstring --puzzle,$(client) $(server)),|| [ $$? 
 .PHONY: $(lessons:%=lesson-%)
 $(lessons:%=lesson-%): lesson-%: ## run lesson NN on emulated machines [client="OPTIONS"] [server="OPTIONS"] [wire="RULES"] [log=all] [on=device|mine]
 	@tools/lab/setup.sh build $(filter lab,$(on))
-	@$(call build,$(built) $@)
+	@$(call build,$@)
 	@$(with_mine)
 	@$(if $(filter all,$(log)),RUST_LOG="$${RUST_LOG:-info}") "$$bin"/$(runner) run $@ --clients="$${workers:-1}" --server-args="$$server" --client-args="$$client" \
 		$${wire:+--wire="$$wire"} $(if $(filter all,$(log)),--all) $(if $(filter 1,$(log)),--log) \
@@ -114,7 +122,7 @@ meet-13: clients := 3
 .PHONY: $(lessons:%=meet-%)
 $(lessons:%=meet-%): meet-%: ### run lesson NN in the lab between your own NIC and rdma_rxe; lesson 13 with three clients [mine=server]
 	@tools/lab/setup.sh build lab
-	@$(call build,lab course lesson-$*)
+	@$(call build,lesson-$*)
 	@"$$bin"/course nic --device
 	@"$$bin"/lab exec --name=$@ --server='$(call on_my_nic,server,10.47.91.1) lesson-$* server -n $(or $(clients),1)' \
 		--client='$(call on_my_nic,client,10.47.91.2) lesson-$* client -a 10.47.91.1' \
@@ -123,14 +131,14 @@ $(lessons:%=meet-%): meet-%: ### run lesson NN in the lab between your own NIC a
 .PHONY: meet
 meet: ### run any two programs between your own NIC and rdma_rxe: server="rping -s -C 3" client="rping -c -a server -C 3" [mine=server]
 	@tools/lab/setup.sh build lab
-	@$(call build,lab course)
+	@$(call build)
 	@"$$bin"/course nic --device
 	@"$$bin"/lab exec --name=$@ --server="$(call on_my_nic,server,10.47.91.1) $$server" --client="$(call on_my_nic,client,10.47.91.2) $$client"
 
 .PHONY: $(lessons:%=break-%)
 $(lessons:%=break-%): break-%: ## break lesson NN on purpose, and see what happens [CHANGE=name; without it, list the changes] [ARGS=--quiet] [on=device]
 	@tools/lab/setup.sh build $(if $(CHANGE),$(on:device=))
-	@$(call build,$(if $(CHANGE),$(on)) course)
+	@$(call build)
 	@"$$bin"/course break $* $${CHANGE:+"$$CHANGE"} --on=$(on) $(ARGS)
 
 # The learner's own program is judged on the device, which takes a moment, or with on=lab on the kernel's own driver.
@@ -141,13 +149,13 @@ begins_nic := $(filter device,$(filter-out begin,$(MAKECMDGOALS)))
 .PHONY: begin step hint solution
 begin: ## begin a program of your own in mine/ and write it step by step [language=c|python]; `make begin device` begins a NIC in mine-nic/
 	@tools/lab/setup.sh $(if $(begins_nic),cargo,build) $(if $(filter python,$(language)),python)
-	@$(call build,course)
+	@$(call build)
 	@"$$bin"/course $(if $(begins_nic),nic --begin || [ $$? -eq 1 ],begin $${language:+--language="$$language"})
 
 step: ## judge the next step of your own program, and show it [STEP=01-2] [ARGS=--watch|--task] [on=lab]
 	@$(if $(refused),$(error the lab's machines have no Python, so a program in Python is judged on the device. Leave on=lab out: make step))
 	@tools/lab/setup.sh build $(on:device=) $(if $(wildcard mine/mine.py),python)
-	@$(call build,$(on) course wire)
+	@$(call build)
 	@"$$bin"/course step $${STEP:+"$$STEP"} --on=$(on) $(ARGS)
 
 .PHONY: device nic
@@ -156,61 +164,61 @@ device: $(if $(filter begin,$(MAKECMDGOALS)),begin)
 
 nic: ## judge the NIC that you write, and show the first hole you haven't filled yet [ARGS="--watch --hint"]
 	@tools/lab/setup.sh cargo
-	@$(call build,course)
+	@$(call build)
 	@"$$bin"/course nic $(ARGS)
 
 hint: ### show one more hint for the step [STEP=01-2 ARGS=--all]
 	@tools/lab/setup.sh build
-	@$(call build,course)
+	@$(call build)
 	@"$$bin"/course hint $${STEP:+"$$STEP"} $(ARGS)
 
 solution: ### show how the lesson does the step, or the reference in your language [STEP=01-2] [ARGS=--yes]
 	@tools/lab/setup.sh build
-	@$(call build,course)
+	@$(call build)
 	@"$$bin"/course solution $${STEP:+"$$STEP"} $(ARGS)
 
 .PHONY: grade
 grade: ### judge programs that were handed in, each in a sandbox: students="FOLDER ...", like mine/ or repositories that contain one [lesson=NN] [limit=SECONDS]
 	@$(if $(value students),,$(error usage: make grade students="FOLDER ..."))
 	@tools/lab/setup.sh build grade python
-	@$(call build,device course common $(lessons:%=lesson-%))
+	@$(call build,$(lessons:%=lesson-%))
 	@"$$bin"/course grade $${lesson:+--lesson="$$lesson"} $${limit:+--limit="$$limit"} $$students
 
 .PHONY: next
 next: ## show where you are in the course, what comes next, and how long it takes
 	@tools/lab/setup.sh build
-	@$(call build,course)
+	@$(call build)
 	@"$$bin"/course next
 
 .PHONY: try
 try: ## list the exercises, and which of them you've solved
 	@tools/lab/setup.sh build
-	@$(call build,device course)
+	@$(call build)
 	@"$$bin"/course try
 
 # Exercises are judged on the device, which takes a moment, or with on=lab on the kernel's own driver.
 try-%: on = device
 try-%: ### list the exercises of lesson NN; with NN-NAME, begin that one or judge your answer [ARGS=--watch] [on=lab]
 	@tools/lab/setup.sh build $(on:device=)
-	@$(call build,$(on) course wire)
+	@$(call build)
 	@"$$bin"/course try $* --on=$(on) $(ARGS)
 
 reset-%: ### throw away your answer to the exercise NN-NAME
 	@tools/lab/setup.sh build
-	@$(call build,device course)
+	@$(call build)
 	@"$$bin"/course reset $*
 
 .PHONY: lab-shell
 lab-shell: ### open a shell on the client machine, and see the packets as they pass [server="COMMAND"; without it, rping] [wire="RULES"]
 	@tools/lab/setup.sh build lab shell
-	@$(call build,lab $(lessons:%=lesson-%))
+	@$(call build,$(lessons:%=lesson-%))
 	@"$$bin"/lab shell $${server:+--server="$$server"} --wire="$$wire"
 
 .PHONY: shell
 shell: ### open a shell in which RDMA programs run in the lab, or with on=device on the device in user space [server="COMMAND"] [on=mine]
 ifneq ($(on),lab)
 	@tools/lab/setup.sh build shell
-	@$(call build,$(built) $(lessons:%=lesson-%))
+	@$(call build,$(lessons:%=lesson-%))
 	@$(with_mine)
 	@"$$bin"/$(runner) shell $${server:+--server="$$server"} $${log:+--log}
 else
@@ -246,7 +254,7 @@ endef
 $(lessons:%=compare-%): compare-%: ## show how the last run of lesson NN differs from its capture [on=device|mine] [PCAP=FILE] [VARIANT=name]
 	$(ran)
 	@tools/lab/setup.sh build
-	@$(call build,wire)
+	@$(call build)
 	@"$$bin"/wire compare "$$run" "captures/$(notdir $(wildcard lessons/$*_*))$${VARIANT:+-$$VARIANT}.pcapng" \
 		$(if $(VARIANT),,--variant) $(ARGS)
 
@@ -254,14 +262,14 @@ $(lessons:%=compare-%): compare-%: ## show how the last run of lesson NN differs
 $(lessons:%=play-%): play-%: ## write a web page that plays the last run of lesson NN, next to that run [on=device|mine] [PCAP=FILE]
 	$(ran)
 	@tools/lab/setup.sh build
-	@$(call build,wire)
+	@$(call build)
 	@"$$bin"/wire play "$$run" --lesson lessons/$*_* -o "$$(dirname "$$run")/play.html"
 
 .PHONY: $(lessons:%=explain-%)
 $(lessons:%=explain-%): explain-%: ## explain what went wrong in the last run of lesson NN [on=device|mine] [PCAP=FILE]
 	$(ran)
 	@tools/lab/setup.sh build
-	@$(call build,wire)
+	@$(call build)
 	@"$$bin"/wire explain "$$run" $(ARGS) || [ $$? = 1 ]
 
 lesson-% break-% server-% client-% capture-% compare-% explain-% play-%:
@@ -277,7 +285,7 @@ test: ### build everything and run every test
 .PHONY: field-guide
 field-guide: ### try every change of every lesson again, and list those that don't come out as their pages say (some minutes)
 	@tools/lab/setup.sh build lab shell python
-	@$(call build,lab device course)
+	@$(call build)
 	@"$$bin"/course prove $(ARGS)
 
 # These tests take minutes, and most of them show in more depth what `make test` has shown. They're ignored tests in groups, each
@@ -354,7 +362,7 @@ site: ### build the course as a book, with every run in it to play, into target/
 	@tools/book/tools.sh
 	@tools/lab/setup.sh wasm || true
 	@tools/book/program.sh
-	@$(call build,wire xtask)
+	@$(call build,xtask)
 	@"$$bin"/xtask site
 
 .PHONY: serve
@@ -369,7 +377,7 @@ test-site: site ### test every page of the book in a real browser
 .PHONY: picture
 picture: ### retake the picture of the player in README.md; look at it before you commit it
 	@tools/lab/setup.sh build site browser
-	@$(call build,wire)
+	@$(call build)
 	@"$$bin"/wire play captures/04_rdma_write.pcapng --lesson lessons/04_rdma_write -o "$$target/picture.html"
 	@node tools/book/picture.mjs "file://$${RDMA_ENV%/tools/env}/picture.html" tools/book/player.png 1240 820 light ArrowDown
 
@@ -392,7 +400,7 @@ wireshark-profile: ### install columns, colors and filter buttons for Wireshark:
 clean: ### remove everything that make has put here: programs, tools, the lab's machines and their results
 ifdef CARGO_TARGET_DIR
 	@# Other projects may use the same folder.
-	cargo clean $(addprefix -p ,bench common course device lab nic roce run testkit wire xtask $(lessons:%=lesson-%))
+	cargo clean $(addprefix -p ,bench common course device judge lab nic pair roce run testkit wire workbench xtask $(lessons:%=lesson-%))
 	rm -rf -- "$$target"/{book,bootstrap,bundle,captures,course,device,lab,picture.html,site,tools} "$$target"/rdma-*.tar.gz
 else
 	rm -rf target

@@ -86,6 +86,16 @@ impl Checkout {
 }
 
 #[test]
+fn whoever_waits_for_the_compiler_the_first_time_knows_for_what() {
+    let checkout = Checkout::new("my target");
+    let said = || String::from_utf8(checkout.make(&["lesson-04"]).stderr).unwrap();
+    assert_eq!(said(), "", "everything is there");
+    fs::remove_file(checkout.target.join("debug/course")).unwrap();
+    let said = said();
+    assert!(said.starts_with("compiling the course's programs") && said.lines().count() == 1, "{said}");
+}
+
+#[test]
 fn what_is_given_to_make_arrives_as_it_was_typed() {
     let checkout = Checkout::new("my target");
     let given = |name: &str| format!("{name}={ODD}");
