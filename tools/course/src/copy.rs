@@ -137,7 +137,7 @@ impl Copy {
 
 /// Whoever waits for a compiler is told so.
 pub(crate) fn wait_for_compiler() -> Waiting {
-    wait_for("waiting for the compiler (a minute or two the first time, a second later on)")
+    wait_for("waiting for the compiler (a few seconds the first time, one or two after that)")
 }
 
 /// Cargo, to build where the lessons' programs are.

@@ -7,7 +7,8 @@ use crate::run::Place;
 use crate::sandbox::{self, Sandbox, INSIDE};
 use crate::workspace;
 use anyhow::{bail, ensure, Context, Result};
-use run::files::{files, name, read, tree, write};
+use run::files::{files, name, tree, write};
+use run::waiting::wait_for;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -113,7 +114,17 @@ impl Mine {
             );
         }
         workspace::lay_out(&folder, files)?;
-        Ok(Self { folder, language })
+        let mine = Self { folder, language };
+        mine.furnish(project)?;
+        Ok(mine)
+    }
+
+    /// Writes what it's built with, as that is today.
+    fn furnish(&self, project: &Project) -> Result<()> {
+        match self.language {
+            Language::Rust => workspace::furnish_own(project, &self.folder, &project.root.join(workspace::LIBRARY)),
+            Language::C | Language::Python => Ok(()),
+        }
     }
 
     /// The program as it was at the end of a lesson; as it is now, if it has not come so far.
@@ -124,13 +135,13 @@ impl Mine {
     /// Builds it in the sandbox, with a manifest of ours. Gives the command that runs it there, or what the compiler complains about.
     pub fn build_shut_in(&self, project: &Project, sandbox: &Sandbox) -> Result<Result<String, String>> {
         for (file, text) in &self.language.files()[..self.language.files().len() - 1] {
-            let text = text.replace("../common", &format!("{}/common", sandbox::COURSE));
             // A build script would run outside of the rules.
             write(self.folder.join(file), text.replace("publish = false", "publish = false\nbuild = false"))?;
         }
         let mut build = match self.language {
             Language::Rust => {
-                write(self.folder.join("Cargo.lock"), read(project.root.join("Cargo.lock"))?)?;
+                let library = Path::new(sandbox::COURSE).join(workspace::LIBRARY);
+                workspace::furnish_own(project, &self.folder, &library)?;
                 // What is left of another student's program could be taken for this one's, or be read by it.
                 for path in [sandbox.target().join("debug"), sandbox.target().join("debug/deps")] {
                     remove_named(&path, "mine")?;
@@ -176,6 +187,7 @@ impl Mine {
     pub fn build(&self, project: &Project, color: bool) -> Result<Result<(String, String), String>> {
         let mut build = match self.language {
             Language::Rust => {
+                self.furnish(project)?;
                 let mut cargo = Command::new("cargo");
                 cargo.args(["build", "-q", "--color", if color { "always" } else { "never" }]);
                 cargo.env("CARGO_TARGET_DIR", &project.target);
@@ -202,14 +214,20 @@ impl Mine {
         Ok(if output.status.success() { Ok((self.command(project), said)) } else { Err(said) })
     }
 
-    /// Builds it in Rust, and checks it where an editor does: that doesn't have our environment, so everything that needs it must be compiled.
+    /// Builds it in Rust, and if an editor's cargo won't take that, checks it as the editor will: that doesn't have our environment, so everything
+    /// that needs it must be compiled.
     ///
     /// # Errors
     /// What was laid out does not build.
     pub fn prepare(&self, project: &Project) -> Result<()> {
-        let mut cargo = workspace::editors_cargo();
-        cargo.args(["check", "-q"]).current_dir(&self.folder).env_remove("MAKEFLAGS").env_remove("MAKELEVEL");
-        let is_built = self.build(project, false)?.is_ok() && cargo.status().context("cannot start cargo")?.success();
+        let mut is_built = self.build(project, false)?.is_ok();
+        if is_built && !workspace::is_shared()? {
+            let mut cargo = workspace::editors_cargo();
+            cargo.args(["check", "-q"]).current_dir(&self.folder).env_remove("MAKEFLAGS").env_remove("MAKELEVEL");
+            let _waiting =
+                wait_for("compiling what your program needs once more, for your editor (a minute or two, once)");
+            is_built = cargo.status().context("cannot start cargo")?.success();
+        }
         ensure!(is_built, "the program laid out in {} doesn't build; the messages are above", self.folder.display());
         Ok(())
     }

@@ -28,7 +28,6 @@ pub fn begin(project: &Project, language: Language) -> Result<bool> {
     let file = project.shown(&mine.folder.join(language.source()));
     writeln!(stdout(), "Your program is {file}. It parses its arguments; server and client are still empty.\n")?;
     if language == Language::Rust {
-        writeln!(stdout(), "Compiling the libraries that it needs, which takes a minute or two, but only once ...\n")?;
         mine.prepare(project)?;
     }
     match current(project, &mine)? {

@@ -4,7 +4,7 @@
 use crate::page::Name;
 use crate::project::Project;
 use anyhow::{ensure, Context, Result};
-use run::files::{files, name, read, tree, write};
+use run::files::{files, name, output, read, tree, write};
 use std::env;
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -13,7 +13,7 @@ use std::process::Command;
 
 /// The crate that lessons call, in the repository's folder and in that of a workspace. Cargo takes a crate for the one that
 /// it has built if version, files and times are the same, and it is in the same place, seen from the workspace's root.
-const LIBRARY: &str = "common";
+pub(crate) const LIBRARY: &str = "common";
 /// What is copied of it.
 const PARTS: [&str; 3] = ["Cargo.toml", "src", "bindgen"];
 /// Stands behind the version in a reader's workspace: whatever is written there, cargo never takes it for the repository's.
@@ -33,9 +33,18 @@ const UNPACKED: [&str; 7] = [
 /// Where programs look for libraries.
 const LIBRARIES: &str = "LD_LIBRARY_PATH";
 
-/// Where an editor's cargo builds, below target/: cargo builds a package again when a variable of its build script has changed, and
-/// until some version after 1.85 it sees those of the shell alone, not those of its own configuration. What `make` builds stays.
+/// The workspace of a learner's own program, in its folder. In there the library has the place that it has in the repository, seen
+/// from the workspace's root, so cargo takes it for the one that was built with the lessons.
+const OWN: &str = ".workspace";
+const OWN_MANIFEST: &str = ".workspace/Cargo.toml";
+const OWN_LOCK: &str = ".workspace/Cargo.lock";
+const CONFIG: &str = ".cargo/config.toml";
+
+/// Where an editor's cargo builds, below target/, if it wouldn't take what `make` has built (see [`is_shared`]).
 const EDITOR: &str = "editor";
+/// The first cargo that compares the variables of a build script with those of its own configuration as well. An older one only
+/// sees the shell's. An editor has none of them there, so it would build rdma-sys again, and `make` would after that.
+const COMPARES: u32 = 86;
 
 /// Where a C compiler looks for headers.
 const HEADERS: &str = "C_INCLUDE_PATH";
@@ -51,17 +60,30 @@ pub(crate) fn manifest(of: &Name, package: &str) -> Result<String> {
     with(&text, "name", &format!("{package:?}"))
 }
 
-/// The manifest of a workspace: the repository's, with other members, and with a mark behind its version. A lesson's own code
-/// takes little time, and a person waits for the compiler: only what it calls is optimized.
+/// The manifest of a workspace: the repository's, with other members, and with a mark behind its version.
 fn manifest_of_all(root: &Path, members: &[String], mark: &str) -> Result<String> {
-    let text = with(&read(root.join("Cargo.toml"))?, "members", &format!("{members:?}"))?;
+    // What the repository says of its tools is a warning in a workspace that doesn't have them.
+    let text = sections(&read(root.join("Cargo.toml"))?, |section| section != "[profile.dev.package]");
+    let text = with(&text, "members", &format!("{members:?}"))?;
     let version = text.lines().find_map(|line| line.strip_prefix("version = \"")?.strip_suffix('"'));
     let version = version.context("the repository's manifest has no version")?;
-    let mut text = with(&text, "version", &format!("\"{version}{mark}\""))?;
-    for package in members.iter().map(|member| package(member)) {
-        text += &format!("\n[profile.dev.package.{package}]\nopt-level = 0\ndebug = false\nincremental = false\n");
-    }
-    Ok(text)
+    with(&text, "version", &format!("\"{version}{mark}\""))
+}
+
+/// The sections of a manifest that are wanted by their headings; what comes before the first one has none.
+pub(crate) fn sections(manifest: &str, is_wanted: impl Fn(&str) -> bool) -> String {
+    let mut is_in = is_wanted("");
+    let lines = manifest.lines().filter(|line| {
+        is_in = if line.starts_with('[') { is_wanted(line) } else { is_in };
+        is_in
+    });
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
+/// How the repository's manifest has everything built, for another workspace.
+pub(crate) fn profiles(project: &Project) -> Result<String> {
+    let is_profile = |section: &str| section.starts_with("[profile.dev") && section != "[profile.dev.package]";
+    Ok(sections(&read(project.root.join("Cargo.toml"))?, is_profile))
 }
 
 /// A manifest in which one key, which is there once, has another value.
@@ -87,27 +109,63 @@ pub fn members(workspace: &Path) -> Result<Vec<String>> {
 pub fn furnish(project: &Project, workspace: &Path, members: &[String]) -> Result<Vec<PathBuf>> {
     let is_readers = !workspace.starts_with(&project.target);
     let mark = if is_readers { MARK } else { "" };
-    let manifest = manifest_of_all(&project.root, members, mark)?;
+    let mut manifest = manifest_of_all(&project.root, members, mark)?;
+    // A lesson's own code takes little time, and a person waits for the compiler: only what it calls is optimized.
+    for package in members.iter().map(|member| package(member)) {
+        manifest += &format!("\n[profile.dev.package.{package}]\nopt-level = 0\ndebug = false\nincremental = false\n");
+    }
     // The versions that the lessons are built with.
     lay_out(workspace, [("Cargo.toml", manifest), ("Cargo.lock", read(project.root.join("Cargo.lock"))?)])?;
     let (library, here) = (project.root.join(LIBRARY), workspace.join(LIBRARY));
     if is_readers {
-        lay_out(workspace, [(".cargo/config.toml", config(&project.target))])?;
+        lay_out(workspace, [(CONFIG, config(&project.target))])?;
         return mirror(&library, &here);
     }
     link(&library, &here).with_context(|| format!("cannot make the link {}", here.display()))?;
     Ok(Vec::new())
 }
 
-/// What a learner's own program needs besides, so that it builds by itself, and an editor finds what it calls. In Rust: the
-/// versions that the lessons are built with, and where that was.
+/// What a learner's own program needs besides, so that it builds by itself, and an editor finds what it calls. In Rust: its workspace, and
+/// where the lessons were built.
 pub fn beside_rust(project: &Project) -> Result<Vec<(&'static str, String)>> {
-    let lock = read(project.root.join("Cargo.lock"))?;
-    let config = config(&project.target.join(EDITOR));
-    // What libibverbs stands on: a linker looks for that in its environment, and cargo gives it another one (ld(1)).
-    let known = env::var(LIBRARIES).map(|folders| format!("-Clink-arg=-Wl,-rpath-link={folders}"));
-    let flags = known.map_or(String::new(), |flag| format!("rustflags = [{flag:?}]\n"));
-    Ok(vec![("Cargo.lock", lock), (".cargo/config.toml", config.replacen("\n\n", &format!("\n{flags}\n"), 1))])
+    let target = if is_shared()? { project.target.clone() } else { project.target.join(EDITOR) };
+    Ok(vec![
+        (
+            OWN_MANIFEST,
+            manifest_of_all(&project.root, &["..".to_owned()], "")? + "\n[profile.dev.package.mine]\nopt-level = 0\n",
+        ),
+        (OWN_LOCK, read(project.root.join("Cargo.lock"))?),
+        (CONFIG, config(&target)),
+    ])
+}
+
+/// Writes the workspace of a learner's own program as it is today, with a link to the library. A program that was begun with an
+/// older course is a workspace by itself, and stays so.
+pub fn furnish_own(project: &Project, folder: &Path, library: &Path) -> Result<()> {
+    if !read(folder.join("Cargo.toml"))?.contains(&format!("workspace = {OWN:?}")) {
+        return Ok(());
+    }
+    let is_workspace = |file: &&(&str, String)| file.0.starts_with(OWN);
+    lay_out(folder, beside_rust(project)?.iter().filter(is_workspace).map(|(file, text)| (*file, text)))?;
+    let here = folder.join(OWN).join(LIBRARY);
+    link(library, &here).with_context(|| format!("cannot make the link {}", here.display()))
+}
+
+/// What a learner's NIC needs besides. It calls nothing that set-up has unpacked, so every cargo can build where the lessons were built.
+pub fn beside_nic(project: &Project) -> Result<[(&'static str, String); 2]> {
+    Ok([("Cargo.lock", read(project.root.join("Cargo.lock"))?), (CONFIG, config(&project.target))])
+}
+
+/// Whether an editor's cargo takes what `make` has built.
+pub fn is_shared() -> Result<bool> {
+    let is_unpacked = UNPACKED.iter().any(|name| *name != LIBRARIES && env::var_os(name).is_some());
+    Ok(!is_unpacked || compares(&output(Command::new("cargo").arg("--version"))?))
+}
+
+/// Whether a cargo of this version compares variables with those of its configuration.
+fn compares(version: &str) -> bool {
+    let minor = version.strip_prefix("cargo 1.").and_then(|rest| rest.split('.').next()?.parse::<u32>().ok());
+    minor.map_or(true, |minor| minor >= COMPARES)
 }
 
 /// A cargo that builds where an editor's does, and as that will see it. What libraries the build scripts load no configuration can say.
@@ -151,9 +209,12 @@ fn link(library: &Path, here: &Path) -> std::io::Result<()> {
     symlink(library, here)
 }
 
-/// What an editor's cargo does not know by itself: where the lessons were built, and what was unpacked for that.
+/// What an editor's cargo does not know by itself: where the lessons were built, and what was unpacked for that. What libibverbs
+/// stands on is looked for in the linker's environment (ld(1)), where cargo puts another LD_LIBRARY_PATH; and a flag that says so
+/// would have everything compiled again.
 fn config(target: &Path) -> String {
-    let known = UNPACKED.iter().filter_map(|name| Some((name, env::var(name).ok()?)));
+    let known = UNPACKED.iter().filter_map(|name| Some((*name, env::var(name).ok()?)));
+    let known = known.chain(env::var(LIBRARIES).ok().map(|folders| ("LD_RUN_PATH", folders)));
     let lines: String = known.map(|(name, value)| format!("{name} = {value:?}\n")).collect();
     format!("[build]\ntarget-dir = {target:?}\n\n[env]\n{lines}")
 }
@@ -195,6 +256,13 @@ fn mirror(library: &Path, copy: &Path) -> Result<Vec<PathBuf>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_older_cargo_compares_variables_of_the_shell_alone() {
+        let versions =
+            ["cargo 1.75.0 (1d8b05cdd 2023-11-20)", "cargo 1.85.1", "cargo 1.86.0", "cargo 1.95.0-nightly (f2d3ce0bd)"];
+        assert_eq!(versions.map(compares), [false, false, true, true]);
+    }
 
     #[test]
     fn a_link_in_the_place_of_the_copy_is_not_followed() {

@@ -72,10 +72,11 @@ impl MineNic {
         let repository = project.root.display().to_string();
         let manifest = |(file, text): (&'static str, &str)| {
             let text = text.replace("{repository}", &repository).replace("{folder}", &name(&self.0.folder));
+            let text = text.replace("{profiles}", workspace::profiles(project)?.trim_end());
             Ok((file, text.replace("{dependencies}", &dependencies(project, file)?)))
         };
         let manifests = MANIFESTS.into_iter().map(manifest).collect::<Result<Vec<_>>>()?;
-        workspace::lay_out(&self.0.folder, manifests.into_iter().chain(workspace::beside_rust(project)?))
+        workspace::lay_out(&self.0.folder, manifests.into_iter().chain(workspace::beside_nic(project)?))
     }
 
     /// The files in which the learner has changed more than holes.
@@ -114,15 +115,11 @@ fn dependencies(project: &Project, manifest: &str) -> Result<String> {
         "Cargo.toml" => (project.root.join(manifest), "[workspace.dependencies]"),
         _ => (project.root.join(TOOLS).join(manifest), "[dependencies]"),
     };
-    let text = read(&of)?;
-    // Also what only some targets have, as `[target.'cfg(unix)'.dependencies]`.
-    let is_wanted = |line: &str| line == section || line.starts_with("[target.") && line.ends_with(".dependencies]");
-    let mut is_in = false;
-    let lines = text.lines().filter(|line| {
-        is_in = if line.starts_with('[') { is_wanted(line) } else { is_in };
-        is_in
-    });
-    Ok(lines.collect::<Vec<_>>().join("\n").trim_end().replace("\"tools/", "\""))
+    // Also what only some targets have, as `[target.'cfg(unix)'.dependencies]`, and what is only for its build script.
+    let is_other = |line: &str| ["[target.", "[build-"].iter().any(|start| line.starts_with(start));
+    let is_wanted = |line: &str| line == section || is_other(line) && line.ends_with("dependencies]");
+    let text = workspace::sections(&read(of)?, is_wanted);
+    Ok(text.trim_end().replace("\"tools/", "\""))
 }
 
 /// The files of the copy in which holes are, or may be.

@@ -8,5 +8,6 @@ mod changes;
 mod grade;
 mod holes;
 mod mutants;
+mod one_wait;
 mod staircase;
 mod words;
