@@ -7,7 +7,7 @@ fn main() -> std::io::Result<()> {
     std::io::stdin().read_to_string(&mut text)?;
     let mut out = std::io::stdout().lock();
     if std::env::args().any(|word| word == "json") {
-        return out.write_all(workbench::shown::shown(&text).as_bytes());
+        return out.write_all(workbench::shown::shown(&text, None).as_bytes());
     }
     match workbench::shown::run(&text) {
         Ok((_, run)) => out.write_all(&run.record.file),

@@ -104,6 +104,7 @@ impl Bench<'_> {
     fn plug(&mut self, rules: &str) -> Result<()> {
         let (switch, _) = run::switch::split(rules);
         let Some(settings) = run::switch::settings(&switch)? else { return Ok(()) };
+        self.wire.says(None, Line::of_lab(Line::WIRE, &switch));
         let dcqcn = settings.dcqcn.as_deref().map(Parameters::parse).transpose().map_err(anyhow::Error::msg)?;
         self.nodes.iter_mut().for_each(|node| node.plug(settings.rate, dcqcn));
         Ok(())
@@ -211,6 +212,7 @@ impl Bench<'_> {
             Call::Receive(bytes) => own.post_receive(wire, bytes),
             Call::Send(request) => own.post_send(wire, request, there),
             Call::Fill(at, content) => own.fill(wire, *at, content),
+            Call::Carry(content) => own.carry(wire, content),
             Call::Disconnect => own.disconnect(wire),
             Call::Die => own.dies(wire),
             Call::Poll(_) => {}

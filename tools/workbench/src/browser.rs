@@ -2,13 +2,15 @@
 //!
 //! Before each answer come four bytes with its length, little-endian. The page gives memory back by loading the program again.
 
-use crate::shown;
+use crate::{challenge, shown};
 use serde::Deserialize;
 
 /// What a page asks for.
 #[derive(Debug, Deserialize)]
 struct Asked {
     script: String,
+    /// The name of the challenge that the run is judged by.
+    challenge: Option<String>,
 }
 
 /// Memory for a request of this many bytes, which the page fills. If there isn't that much, the program ends.
@@ -40,10 +42,22 @@ pub unsafe extern "C" fn file(request: *const u8, length: usize) -> *const u8 {
     answer(&run_file(request))
 }
 
+/// All challenges, as JSON. What's asked doesn't matter.
+#[cfg_attr(target_arch = "wasm32", no_mangle)]
+pub extern "C" fn challenges(_request: *const u8, _length: usize) -> *const u8 {
+    answer(all_challenges().as_bytes())
+}
+
+/// What [`challenges`] answers.
+pub fn all_challenges() -> String {
+    let all: Vec<serde_json::Value> = challenge::all().iter().map(challenge::Challenge::shown).collect();
+    serde_json::Value::from(all).to_string()
+}
+
 /// What [`run()`] answers.
 pub fn ran(request: &[u8]) -> String {
     match serde_json::from_slice::<Asked>(request) {
-        Ok(asked) => shown::shown(&asked.script),
+        Ok(asked) => shown::shown(&asked.script, asked.challenge.as_deref()),
         Err(error) => serde_json::json!({ "error": { "line": 0, "says": error.to_string() } }).to_string(),
     }
 }

@@ -8,12 +8,14 @@
 //! | [`mod@bench`] | runs it: two [`node`]s and a [`wire`] |
 //! | [`sentence`] | says what happened |
 //! | [`shown`] | what a page gets of it |
+//! | [`challenge`] | what to make happen, and whether it has |
 //! | [`browser`] | what a page calls |
 //!
 //! It opens no file and no socket, starts no thread and reads no clock.
 
 pub mod bench;
 pub mod browser;
+pub mod challenge;
 pub mod node;
 pub mod script;
 pub mod sentence;

@@ -96,6 +96,8 @@ pub struct Node {
     busy_until: Duration,
     messages: u32,
     phase: Option<Phase>,
+    /// What its message of the connection manager's carries.
+    private: Vec<u8>,
     /// All its program's regions.
     pub regions: Vec<Region>,
     /// All that has completed.
@@ -136,6 +138,7 @@ impl Node {
             busy_until: Duration::ZERO,
             messages: 0,
             phase: None,
+            private: Vec::new(),
             regions: Vec::new(),
             completions: Vec::new(),
             posted: Vec::new(),
@@ -313,14 +316,15 @@ impl Node {
         }
         let Settings { timeout, mtu, retry_cnt, max_rd_atomic, max_dest_rd_atomic, .. } = *self.own();
         let param = self.param(retry_cnt, max_dest_rd_atomic, max_rd_atomic);
-        self.log(wire, "SLOW", &format!("rdma_connect {}", words_of(&param)));
+        let private = self.private.clone();
+        self.log(wire, "SLOW", &format!("rdma_connect {}", words_of(&param, &private)));
         let local = self.cm.open(Some(self.number as u64), ADDRESSES[SERVER], RANDOM[self.number]);
         self.local = Some(local);
         if let Some(connection) = self.cm.get(local) {
             (connection.param, connection.qpn) = (param, QPS[self.number]);
             (connection.attributes.timeout, connection.attributes.mtu) = (timeout, mtu);
         }
-        self.manage(wire, |cm, now, out| cm.connect(local, PORT, FROM_PORT, &[], now, out));
+        self.manage(wire, |cm, now, out| cm.connect(local, PORT, FROM_PORT, &private, now, out));
     }
 
     /// What our message says. How often to try again when a receive is missing is told to the one who tries.
@@ -379,10 +383,11 @@ impl Node {
         };
         (connection.owner, connection.qpn, connection.param) = (Some(self.number as u64), QPS[self.number], param);
         self.local = Some(local);
-        self.log(wire, "SLOW", &format!("rdma_accept {}", words_of(&param)));
+        let private = self.private.clone();
+        self.log(wire, "SLOW", &format!("rdma_accept {}", words_of(&param, &private)));
         self.ready(wire, local);
         self.manage(wire, |cm, now, out| {
-            let _ = cm.accept(local, &[], now, out);
+            let _ = cm.accept(local, &private, now, out);
         });
     }
 
@@ -551,18 +556,37 @@ impl Node {
         true
     }
 
-    /// Puts bytes into its own memory.
-    pub fn fill(&self, wire: &mut Recorded, at: usize, content: &Content) {
-        let (bytes, what) = match content {
+    /// A content's bytes, and what they are in words.
+    fn content(&self, content: &Content) -> (Vec<u8>, String) {
+        match content {
             Content::Text(text) => (text.clone().into_bytes(), format!("\"{text}\"")),
             Content::Metadata(bytes) => {
                 let (address, key, length) = (self.address(bytes.start), self.key(bytes), bytes.len() as u32);
                 let metadata = [&address.to_be_bytes()[..], &key.to_be_bytes(), &length.to_be_bytes()].concat();
                 (metadata, format!("addr={address:#x} rkey={key:#x} len={length}"))
             }
-        };
+        }
+    }
+
+    /// Puts bytes into its own memory.
+    pub fn fill(&self, wire: &mut Recorded, at: usize, content: &Content) {
+        let (bytes, what) = self.content(content);
         self.log(wire, "INFO", &format!("into its own memory, at {at}: {what}"));
         self.buffer.fill(self.address(at), &bytes);
+    }
+
+    /// What the next message of the connection manager's carries, if it isn't too late for that.
+    pub fn carry(&mut self, wire: &mut Recorded, content: &Content) {
+        let (bytes, what) = self.content(content);
+        match self.local {
+            None => {
+                self.private = bytes;
+                self.log(wire, "INFO", &format!("private data: {what}"));
+            }
+            Some(_) => {
+                self.refused(wire, if self.number == CLIENT { "rdma_connect" } else { "rdma_accept" }, Errno::EINVAL)
+            }
+        }
     }
 
     /// Its machine is switched off.
@@ -592,10 +616,11 @@ impl Region {
     }
 }
 
-fn words_of(param: &Param) -> String {
+fn words_of(param: &Param, private: &[u8]) -> String {
     let Param { responder_resources, initiator_depth, retries, rnr_retries } = param;
     format!(
         "responder_resources={responder_resources} initiator_depth={initiator_depth} retry_count={retries} \
-         rnr_retry_count={rnr_retries} private_data=0 bytes"
+         rnr_retry_count={rnr_retries} private_data={} bytes",
+        private.len()
     )
 }

@@ -4,6 +4,7 @@
 //! A line without a time is made when the line before it on this node has been made. One with a time is made then, whatever the
 //! lines above it still wait for, and the lines after it follow it.
 
+use nic::cm::{REP_PRIVATE, REQ_PRIVATE};
 use nic::memory::Access;
 use pair::{CLIENT, SERVER};
 use std::ops::Range;
@@ -69,6 +70,8 @@ pub enum Call {
     Poll(usize),
     /// Puts bytes into memory, from this offset on.
     Fill(usize, Content),
+    /// `rdma_connect` or `rdma_accept`: what the connection manager's message carries for the other program.
+    Carry(Content),
     /// `rdma_disconnect`
     Disconnect,
     /// The machine is switched off.
@@ -190,7 +193,7 @@ const SETTINGS: &str =
     "mtu, timeout, retry_cnt, rnr_retry, min_rnr_timer, max_rd_atomic, max_dest_rd_atomic, max_send_wr, \
                         max_recv_wr; for example mtu=1024";
 const CALLS: &str = "ibv_create_qp, ibv_reg_mr, ibv_dereg_mr, ibv_post_recv, ibv_post_send, ibv_poll_cq, memcpy, \
-                     rdma_disconnect, dies";
+                     rdma_connect (client), rdma_accept (server), rdma_disconnect, dies";
 const RIGHTS: [(&str, Access); 5] = [
     ("LOCAL_READ", Access::LOCAL_READ),
     ("LOCAL_WRITE", Access::LOCAL_WRITE),
@@ -420,7 +423,16 @@ impl<'a> Words<'a> {
             }
             "memcpy" => {
                 let at = self.offset()?;
-                Call::Fill(at, self.content(at)?)
+                Call::Fill(at, self.content(MEMORY - at, "a node's memory ends there")?)
+            }
+            "rdma_connect" if node == CLIENT => {
+                Call::Carry(self.content(REQ_PRIVATE, "a ConnectRequest has no more room")?)
+            }
+            "rdma_accept" if node == SERVER => {
+                Call::Carry(self.content(REP_PRIVATE, "a ConnectReply has no more room")?)
+            }
+            "rdma_connect" | "rdma_accept" => {
+                return Err(self.wrong("the client calls rdma_connect, and the server rdma_accept"));
             }
             "rdma_disconnect" => Call::Disconnect,
             "dies" => Call::Die,
@@ -507,8 +519,8 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// A text in quotes, or metadata.
-    fn content(&mut self, at: usize) -> Result<Content, Error> {
+    /// A text in quotes, or metadata, of at most this many bytes.
+    fn content(&mut self, room: usize, why: &str) -> Result<Content, Error> {
         /// Address, key and length.
         const METADATA: usize = 16;
         let (content, length) = if self.take_if("metadata") {
@@ -521,9 +533,9 @@ impl<'a> Words<'a> {
             self.rest = "";
             (Content::Text(text.to_owned()), text.len())
         };
-        match at + length <= MEMORY {
+        match length <= room {
             true => Ok(content),
-            false => Err(self.wrong(format!("a node's memory ends at {MEMORY}, and these are {length} bytes"))),
+            false => Err(self.wrong(format!("these are {length} bytes, and {room} are possible: {why}"))),
         }
     }
 }

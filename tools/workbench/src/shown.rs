@@ -1,6 +1,7 @@
 //! What a page gets of a run: the player's data, a sentence, what can be explained, and what buttons and highlights need.
 
 use crate::bench::{self, Run};
+use crate::challenge::{self, Verdict};
 use crate::node::{Completed, Connection, Node, Region};
 use crate::script::{self, Script, NODES};
 use crate::sentence::sentence;
@@ -15,10 +16,12 @@ use std::time::Duration;
 /// Bytes of each memory that are shown.
 const SHOWN: usize = 256;
 
-/// Runs a script, and shows what happened; or `{"error": …}`, if it isn't understood.
-pub fn shown(text: &str) -> String {
+/// Runs a script, and shows what happened, and what that means for a challenge; or `{"error": …}`, if it isn't understood.
+pub fn shown(text: &str, challenge: Option<&str>) -> String {
     match run(text) {
-        Ok((script, run)) => told(&script, &run).unwrap_or_else(|error| wrong(0, &format!("{error:#}")).to_string()),
+        Ok((script, run)) => {
+            told(&script, &run, challenge).unwrap_or_else(|error| wrong(0, &format!("{error:#}")).to_string())
+        }
         Err(error) => wrong(error.line, &error.says).to_string(),
     }
 }
@@ -39,7 +42,7 @@ fn wrong(line: usize, says: &str) -> Value {
     json!({ "error": { "line": line, "says": says } })
 }
 
-fn told(script: &Script, run: &Run) -> anyhow::Result<String> {
+fn told(script: &Script, run: &Run, challenge: Option<&str>) -> anyhow::Result<String> {
     let file = run.record.file.as_slice();
     let explanation = explain(&mut Reader::new(file)?)?;
     let player = play::run(file, "the bench", None)?;
@@ -48,6 +51,7 @@ fn told(script: &Script, run: &Run) -> anyhow::Result<String> {
     let times: Vec<f64> = numbers.iter().map(|number| microseconds(time(run, *number))).collect();
     let lines = lines(script, run, &events);
     let flights: Vec<Value> = run.record.flights.iter().map(|flight| in_flight(flight, &events)).collect();
+    let verdict = challenge.and_then(|name| verdict(name, file));
     let rest = json!({
         "sentence": sentence(script, run, &explanation),
         "explain": explanation.shown(),
@@ -56,11 +60,19 @@ fn told(script: &Script, run: &Run) -> anyhow::Result<String> {
         "in_flight": flights,
         "times_us": times,
         "stopped": run.ended,
-        "verdict": null,
+        "verdict": verdict,
     });
     // The player's data are text already, and long.
     let rest = rest.to_string();
     Ok(format!("{{\"play\":{},{}", player.json(), rest.strip_prefix('{').unwrap_or_default()))
+}
+
+/// What the judge of a challenge says; None if there's none of this name.
+fn verdict(name: &str, file: &[u8]) -> Option<Value> {
+    let challenge = challenge::all().into_iter().find(|challenge| challenge.name == name)?;
+    let Verdict { passed, says } = challenge.judge(file).ok()?;
+    let afterwards = passed.then_some(challenge.afterwards);
+    Some(json!({ "passed": passed, "says": says, "afterwards": afterwards }))
 }
 
 fn microseconds(time: Duration) -> f64 {

@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
+mod challenges;
 mod page;
 mod runs;
 mod scripts;
+mod stories;
 
 use run::capture::Reader;
 use wire::explain::{explain, Explanation};

@@ -32,7 +32,7 @@ fn mistakes_are_told_with_their_line_and_what_is_possible() {
         ("at 5 us dies", 1, "client or server"),
         ("client rdma_disconnect now", 1, "`now` is too much"),
         ("client memcpy 0 hello", 1, "a text in quotes"),
-        ("client memcpy 65530 \"hello there\"", 1, "ends at 65536"),
+        ("client memcpy 65530 \"hello there\"", 1, "these are 11 bytes, and 6 are possible"),
         ("wire", 1, "for example: wire drop"),
         ("# first\nwire drip 1st packet", 2, "the acts are: drop, duplicate"),
         ("wire drop 1st packet from sender", 1, "the nodes are: server, client"),
