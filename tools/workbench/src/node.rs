@@ -269,11 +269,13 @@ impl Node {
         }
     }
 
-    /// Does what time, or what was posted, has made possible, and sends a packet if the link is free. Whether there may be more to do.
+    /// Does what time, or what was posted, has made possible, and sends a packet if the link is free. Whether there may be more to
+    /// do, here or for the program.
     pub fn tick(&mut self, wire: &mut Recorded) -> bool {
         if self.is_dead {
             return false;
         }
+        let before = (self.completions.len(), self.connection);
         self.act(wire, Qp::tick);
         self.manage(wire, Cm::tick);
         let sends = self.busy_until <= self.now && !self.out.is_empty();
@@ -283,7 +285,7 @@ impl Node {
             self.busy_until = self.now + leaves_in(bytes);
             wire.send(self.number, &packet);
         }
-        sends || self.qp.is_busy()
+        sends || self.qp.is_busy() || before != (self.completions.len(), self.connection)
     }
 }
 

@@ -102,7 +102,7 @@ fn what_goes_wrong_ends_with_the_status_that_says_so() {
         ("no receive", "client ibv_create_qp rnr_retry=1\nclient ibv_post_send SEND 0..60", vec![13]),
         (
             "nobody there",
-            "client ibv_create_qp retry_cnt=1\nclient ibv_post_send SEND 0..60\nat 13 us server dies",
+            "client ibv_create_qp retry_cnt=1\nclient ibv_post_send SEND 0..60\nat 8 us server dies",
             vec![12],
         ),
         (
