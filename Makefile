@@ -299,7 +299,7 @@ of-device := -p device --test all -- --skip kernel --skip fresh --nocapture
 of-fresh := -p device --test all fresh -- --nocapture
 of-kernel := -p device --test all kernel -- --nocapture
 of-course := -p course --test all --
-of-nic := --release -p nic --test all --
+of-nic := --release -p nic -p workbench --test all --
 of-docs := -p xtask docs -- --nocapture
 long := lessons soak sweep machines device kernel course nic docs
 

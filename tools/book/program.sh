@@ -24,7 +24,7 @@ linker=$(find "$WASM/usr/bin" -name 'wasm-ld-*' 2>/dev/null | head -n 1)
 std=
 if ! is_ready; then
     export RUSTC_BOOTSTRAP=1
-    std=-Zbuild-std=std,panic_abort
+    std="-Zbuild-std=std,panic_abort -Zbuild-std-features="
 fi
 [ -e "$WASM/target/$target" ] || echo 'site: compiling wire explain and the bench for the browser (some minutes, once)' >&2
 
@@ -32,7 +32,8 @@ fi
 program() {
     crate=$1 file=$SITE/$2 before=$3 after=$4
     shift 4
-    cargo ${std:+"$std"} rustc --quiet --locked --release -p "$crate" --lib --crate-type cdylib "$@" --target $target --target-dir "$WASM/target"
+    # shellcheck disable=SC2086
+    cargo $std rustc --quiet --locked --release -p "$crate" --lib --crate-type cdylib "$@" --target $target --target-dir "$WASM/target"
     mkdir -p "$SITE"
     {
         printf '%s"' "$before"

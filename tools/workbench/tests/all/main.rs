@@ -4,6 +4,7 @@
 
 mod challenges;
 mod page;
+mod random;
 mod runs;
 mod scripts;
 mod stories;
