@@ -51,9 +51,10 @@ fn told(script: &Script, run: &Run, challenge: Option<&str>) -> anyhow::Result<S
     let times: Vec<f64> = numbers.iter().map(|number| microseconds(time(run, *number))).collect();
     let lines = lines(script, run, &events);
     let flights: Vec<Value> = run.record.flights.iter().map(|flight| in_flight(flight, &events)).collect();
-    let verdict = challenge.and_then(|name| verdict(name, file));
+    let sentence = sentence(script, run);
+    let verdict = challenge.and_then(|name| verdict(name, file, &sentence));
     let rest = json!({
-        "sentence": sentence(script, run, &explanation),
+        "sentence": sentence,
         "explain": explanation.shown(),
         "nodes": run.nodes.iter().zip(NODES).map(|(node, name)| state(node, name)).collect::<Vec<_>>(),
         "lines": lines,
@@ -68,10 +69,10 @@ fn told(script: &Script, run: &Run, challenge: Option<&str>) -> anyhow::Result<S
 }
 
 /// What the judge of a challenge says; None if there's none of this name.
-fn verdict(name: &str, file: &[u8]) -> Option<Value> {
+fn verdict(name: &str, file: &[u8], sentence: &str) -> Option<Value> {
     let challenge = challenge::all().into_iter().find(|challenge| challenge.name == name)?;
     let Verdict { passed, says } = challenge.judge(file).ok()?;
-    let afterwards = passed.then_some(challenge.afterwards);
+    let (says, afterwards) = if passed { (sentence.to_owned(), Some(challenge.afterwards)) } else { (says, None) };
     Some(json!({ "passed": passed, "says": says, "afterwards": afterwards }))
 }
 

@@ -53,6 +53,10 @@ pub struct Flight {
     pub name: &'static str,
     /// How many of that name this node had sent by then, with this one.
     pub nth: u64,
+    /// Whether it arrives with a checksum that doesn't fit.
+    pub is_damaged: bool,
+    /// Whether a rule has held it back.
+    pub was_held: bool,
     /// What's on the wire.
     bytes: Vec<u8>,
     /// Whether a rule holds it back.
@@ -151,6 +155,7 @@ impl Recorded {
             if let Some(flight) = air.sending.take().and_then(|at| air.flights.get_mut(at)) {
                 flight.frame = frame_number;
                 flight.is_held = carried.as_ref().is_ok_and(|carried| carried.waits);
+                flight.was_held = flight.is_held;
             }
             carried.map(|_| ())
         });
@@ -188,19 +193,29 @@ impl Air {
     /// A frame comes out at a node after a while.
     fn put(&mut self, after: Duration, to: usize, frame: &[u8]) {
         let at = self.now + after;
-        // It's one that was held back, which is known by its bytes, or it's the one that's being sent, whole or damaged. If both have
-        // the same bytes, the one that's being sent goes first.
+        // It's one that was held back, or that comes out of a switch: these are known by their bytes. Or it's the one that's being
+        // sent, whole or damaged. If it could be both, the one that's being sent goes first.
         let is_new =
             self.sending.and_then(|sending| self.flights.get(sending)).is_some_and(|new| new.arrives.is_empty());
-        let waits = |flight: &Flight| flight.is_held && flight.from != to && flight.bytes == frame;
-        let held = self.flights.iter().position(waits).filter(|_| !is_new).or(self.sending);
-        if let Some(flight) = held.and_then(|held| self.flights.get_mut(held)) {
+        let is_it = |flight: &Flight| flight.from != to && transport(&flight.bytes) == transport(frame);
+        let held = self.flights.iter().position(|flight| flight.is_held && is_it(flight)).filter(|_| !is_new);
+        let crosses = || self.flights.iter().rposition(|flight| flight.arrives.is_empty() && is_it(flight));
+        let known = held.or(self.sending).or_else(crosses);
+        if let Some(flight) = known.and_then(|known| self.flights.get_mut(known)) {
             flight.arrives.push(at);
             flight.is_held = false;
+            flight.is_damaged |= transport(&flight.bytes) != transport(frame);
         }
         let place = self.frames.iter().position(|(other, ..)| *other > at).unwrap_or(self.frames.len());
         self.frames.insert(place, (at, to, frame.to_vec()));
     }
+}
+
+/// What a switch leaves as it is: the packet behind Ethernet, IP and UDP.
+fn transport(frame: &[u8]) -> &[u8] {
+    /// IPv4 without options, and UDP.
+    const IP_AND_UDP: usize = 28;
+    frame.get(ETHERNET + IP_AND_UDP..).unwrap_or_default()
 }
 
 impl Ports for Air {
@@ -213,7 +228,18 @@ impl Ports for Air {
         let (nth, bytes, sent) =
             (self.names[from].get(name).copied().unwrap_or_default(), sighting.data.to_vec(), self.now);
         self.sending = Some(self.flights.len());
-        self.flights.push(Flight { frame: 0, from, sent, arrives: Vec::new(), name, nth, bytes, is_held: false });
+        self.flights.push(Flight {
+            frame: 0,
+            from,
+            sent,
+            arrives: Vec::new(),
+            name,
+            nth,
+            is_damaged: false,
+            was_held: false,
+            bytes,
+            is_held: false,
+        });
         matches!(sighting.frame, Frame::Roce(_)).then_some(1 - from)
     }
 

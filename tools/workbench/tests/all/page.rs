@@ -45,7 +45,7 @@ fn the_sentence_says_what_happened_and_why() {
         ("", "The two queue pairs are connected, and neither program has asked for anything yet."),
         (
             "client ibv_post_send WRITE 0..60 to server 0 key=wrong",
-            "so the client's RDMA_WRITE ended with IBV_WC_REM_ACCESS_ERR (10).",
+            "The server's NIC refused the client's WRITE (no region has this key), so it ended with IBV_WC_REM_ACCESS_ERR (10).",
         ),
         (
             "client ibv_post_send READ 0..60 from server 0 unsignaled",
@@ -53,7 +53,7 @@ fn the_sentence_says_what_happened_and_why() {
         ),
         (
             "client ibv_post_send WRITE 0..60 to server 0\nwire drop 1st RDMA Write Only",
-            "in the end the client's 60 bytes are in the server's memory",
+            "The wire lost the client's WRITE, so the client's NIC had no answer for 67 ms and sent its request again; in the end the client's 60 bytes are in the server's memory",
         ),
         ("server ibv_poll_cq", "the server's program waits in line 1 for a completion that never comes."),
     ] {
