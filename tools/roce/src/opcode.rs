@@ -89,6 +89,11 @@ pub struct Opcode {
 }
 
 impl Opcode {
+    /// Whether a message begins with it.
+    pub fn is_first(&self) -> bool {
+        matches!(self.part, Part::First | Part::Only)
+    }
+
     /// True for packets that answer a request. They carry a PSN of the opposite direction.
     pub fn is_response(&self) -> bool {
         matches!(self.operation, Operation::ReadResponse | Operation::Acknowledge | Operation::AtomicAcknowledge)

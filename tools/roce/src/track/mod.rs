@@ -18,11 +18,12 @@ pub use roles::Roles;
 pub use side::Side;
 
 use crate::aeth::Syndrome;
-use crate::cm::{Kind, Message};
-use crate::opcode::{Operation, Service};
+use crate::cm::{self, req, Kind, Message};
+use crate::opcode::{Operation, Part, Service};
 use crate::packet::Packet;
 use crate::tcp::Segment;
-use numbers::{is_again, Numbers, WINDOW};
+pub use numbers::span;
+use numbers::{Numbers, WINDOW};
 use requests::Requests;
 use roles::Hints;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -41,6 +42,8 @@ pub struct Connection {
     pub request: Option<u64>,
     /// How it's known who the client is.
     pub roles: Roles,
+    /// The path MTU in bytes, if the ConnectRequest says it, or a packet that isn't the last one of its message shows it.
+    pub mtu: Option<u32>,
     numbers: [Numbers; 2],
     requests: [Requests; 2],
 }
@@ -56,6 +59,8 @@ pub struct Membership {
     pub psn: Option<i64>,
     /// Sent before: a request or answer not newer than one before it, a CM message of a known kind and transaction.
     pub again: bool,
+    /// How many requests' packets the capture lacks between the newest one and this one, or the one that this one answers.
+    pub skipped: i64,
     /// The request that it's part of, or that it answers; None for datagrams, or if that one is not in the capture.
     pub request: Option<Request>,
 }
@@ -140,15 +145,19 @@ impl Tracker {
             self.ids.insert(local, (connection, from));
         }
         // Whoever sends it says where the peer's requests shall begin. A repetition says nothing new.
-        let numbers = &mut self.connections[connection].numbers[from.other() as usize];
+        let Connection { numbers, mtu, .. } = &mut self.connections[connection];
+        let numbers = &mut numbers[from.other() as usize];
         numbers.first = numbers.first.or(message.starting_psn());
+        if message.kind == Kind::ConnectRequest && mtu.is_none() {
+            *mtu = req::PATH_MTU.read(message.body).and_then(|code| cm::mtu_bytes(code as u8));
+        }
         if let Some(qp) = message.local_qpn().filter(|qp| *qp != 0) {
             if self.connections[connection].qps[from as usize] != Some(qp) {
                 self.own(connection, from, (src, qp));
             }
         }
         let again = !self.messages.insert((src, message.kind, message.transaction_id));
-        Some(Membership { connection, from, psn: None, again, request: None })
+        Some(Membership { connection, from, psn: None, again, skipped: 0, request: None })
     }
 
     fn request(&mut self, packet: &Packet) -> Option<Membership> {
@@ -180,40 +189,56 @@ impl Tracker {
             }
         }
         if !service.is_connected() {
-            return Some(Membership { connection, from, psn: None, again: false, request: None });
+            return Some(Membership { connection, from, psn: None, again: false, skipped: 0, request: None });
         }
-        let Connection { numbers, requests, .. } = &mut self.connections[connection];
+        let Connection { numbers, requests, mtu, .. } = &mut self.connections[connection];
+        measure(packet, mtu);
         let numbers = &mut numbers[from as usize];
         numbers.first.get_or_insert(packet.bth.psn);
         let psn = numbers.count(packet.bth.psn)?;
-        let again = is_again(&mut numbers.newest, psn);
+        let [least, most] = numbers.next(*mtu);
+        let again = psn < least;
+        if !again {
+            let is_read = packet.opcode.operation == Operation::ReadRequest;
+            (numbers.newest, numbers.read) = (Some(psn), packet.dma_length().filter(|_| is_read));
+        }
         let request = requests[from as usize].see(psn, packet.opcode, again);
-        Some(Membership { connection, from, psn: Some(psn), again, request })
+        Some(Membership { connection, from, psn: Some(psn), again, skipped: (psn - most).max(0), request })
     }
 
     fn response(&mut self, packet: &Packet) -> Option<Membership> {
         let requester = (packet.datagram.dst, packet.bth.dest_qp);
         let known = self.owners.get(&requester).copied();
         let (connection, to) = known.or_else(|| self.requester(packet.datagram.src, requester, packet.bth.psn))?;
-        let Connection { numbers, requests, .. } = &mut self.connections[connection];
+        let Connection { numbers, requests, mtu, .. } = &mut self.connections[connection];
+        measure(packet, mtu);
         let numbers = &mut numbers[to as usize];
         let psn = numbers.count(packet.bth.psn)?;
+        let [_, next] = numbers.next(*mtu);
         // A refusal answers nothing: the answer comes later, with the same number.
         let refuses = packet.aeth().is_some_and(|aeth| !matches!(aeth.verdict(), Syndrome::Ack { .. }));
-        let again = !refuses && is_again(&mut numbers.answered, psn);
+        let again = !refuses && Some(psn) <= numbers.answered;
+        numbers.answered = numbers.answered.max(Some(psn).filter(|_| !refuses));
         let request = requests[to as usize].at(psn);
-        Some(Membership { connection, from: to.other(), psn: Some(psn), again, request })
+        Some(Membership {
+            connection,
+            from: to.other(),
+            psn: Some(psn),
+            again,
+            skipped: (psn + 1 - next).max(0),
+            request,
+        })
     }
 
     /// A congestion notification names its receiver's queue pair.
     fn notification(&self, packet: &Packet) -> Option<Membership> {
         let &(connection, to) = self.owners.get(&(packet.datagram.dst, packet.bth.dest_qp))?;
-        Some(Membership { connection, from: to.other(), psn: None, again: false, request: None })
+        Some(Membership { connection, from: to.other(), psn: None, again: false, skipped: 0, request: None })
     }
 
     fn add(&mut self, ips: [IpAddr; 2], service: Service, request: Option<u64>, roles: Roles) -> usize {
-        let (numbers, requests) = Default::default();
-        self.connections.push(Connection { ips, qps: [None; 2], service, request, roles, numbers, requests });
+        let (qps, mtu, numbers, requests) = Default::default();
+        self.connections.push(Connection { ips, qps, service, request, roles, mtu, numbers, requests });
         self.connections.len() - 1
     }
 
@@ -263,6 +288,13 @@ impl Tracker {
     fn complete(&mut self, index: usize, side: Side, endpoint: (IpAddr, u32)) {
         self.own(index, side, endpoint);
         self.half.retain(|half| *half != index);
+    }
+}
+
+/// Each packet of a message but its last one has as many bytes as the path takes.
+fn measure(packet: &Packet, mtu: &mut Option<u32>) {
+    if mtu.is_none() && matches!(packet.opcode.part, Part::First | Part::Middle) {
+        *mtu = Some(packet.payload_length() as u32).filter(|bytes| *bytes > 0);
     }
 }
 

@@ -13,18 +13,25 @@ pub(super) struct Numbers {
     pub first: Option<u32>,
     /// The newest, counted from the first; None before the first.
     pub newest: Option<i64>,
+    /// If that's a READ, how many bytes it asks for.
+    pub read: Option<u32>,
     /// The newest that the peer has answered.
     pub answered: Option<i64>,
 }
 
-/// Takes note of a number; true if it is not newer than one before it.
-pub(super) fn is_again(newest: &mut Option<i64>, number: i64) -> bool {
-    let again = newest.is_some_and(|newest| number <= newest);
-    *newest = (*newest).max(Some(number));
-    again
+/// How many numbers a READ of this many bytes takes: as many as its response has packets (IBTA 9.7).
+pub fn span(bytes: u32, mtu: u32) -> i64 {
+    i64::from(bytes.div_ceil(mtu.max(1)).clamp(1, 1 << 23))
 }
 
 impl Numbers {
+    /// The number that comes next, at least and at most: as long as nobody has seen the path MTU, a READ may take few or many.
+    pub(super) fn next(&self, mtu: Option<u32>) -> [i64; 2] {
+        const MTUS: [u32; 2] = [4096, 256];
+        let Some(newest) = self.newest else { return [i64::MIN, 0] };
+        self.read.map_or([newest + 1; 2], |bytes| MTUS.map(|any| newest + span(bytes, mtu.unwrap_or(any))))
+    }
+
     /// A PSN counted from the first of this side: the number that is nearest to the newest. One that lies far before the first
     /// was never sent, so nobody sends it again: a queue pair that was started anew, with a PSN of its choice, goes on there.
     pub(super) fn count(&self, psn: u32) -> Option<i64> {
@@ -42,7 +49,7 @@ mod tests {
 
     #[test]
     fn a_queue_pair_that_is_started_anew_goes_on_wherever_it_starts() {
-        let numbers = Numbers { first: Some(0x90_0000), newest: Some(6), answered: None };
+        let numbers = Numbers { first: Some(0x90_0000), newest: Some(6), ..Numbers::default() };
         assert_eq!(numbers.count(0x90_0003), Some(3), "sent again");
         assert_eq!(numbers.count(0x8f_fff0), Some(-16), "the capture began too late for it");
         for anew in [0xa0_0000, 0x80_0000, 0x8f_f800] {

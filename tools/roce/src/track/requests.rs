@@ -38,7 +38,7 @@ pub(super) struct Requests {
 impl Requests {
     /// The next packet of a request; `again` if its number is not newer than one before it.
     pub(super) fn see(&mut self, psn: i64, opcode: &Opcode, again: bool) -> Option<Request> {
-        let is_first = matches!(opcode.part, Part::First | Part::Only);
+        let is_first = opcode.is_first();
         let begins = if again { is_first && self.is_late(psn) } else { self.is_next(psn, opcode, is_first) };
         if begins {
             let end = if opcode.operation == Operation::ReadRequest { i64::MAX } else { psn + 1 };

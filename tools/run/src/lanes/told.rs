@@ -10,7 +10,6 @@ use crate::said::{is_act, waits};
 use crate::sighting::Sighting;
 use crate::story::{Follow, Shown, Step, Story};
 use crate::switch::{self, Event as Switched, What};
-use roce::opcode::Part;
 use std::collections::{HashMap, HashSet};
 
 /// What a device's responder does.
@@ -202,7 +201,7 @@ impl<'s> Teller<'s> {
         let Ok(step) = self.follow.packet(sighting, packet) else { return (String::new(), true) };
         let is_open = self.is_open(step);
         let (is_headed, messages) = &mut self.steps[step.number - 1];
-        *messages += usize::from(matches!(packet.opcode.part, Part::First | Part::Only));
+        *messages += usize::from(packet.opcode.is_first());
         let (is_headed, is_again) = (*is_headed, *messages > 1);
         if is_again && self.comes_again() {
             self.turns.insert(step.act.stage.clone(), None);

@@ -1,7 +1,6 @@
 //! A capture as a comparison sees it: its connections, and a count of the rest. Packets are read and forgotten.
 
 use super::conversation::Conversation;
-use super::stream::Stream;
 use roce::cm::Kind;
 use roce::icrc::Icrc;
 use roce::opcode::Operation;
@@ -9,6 +8,7 @@ use roce::packet::{Frame, Packet};
 use roce::track::Membership;
 use roce::Others;
 use run::capture::{Error, Reader};
+use run::sighting::Sighting;
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::net::IpAddr;
@@ -20,6 +20,7 @@ pub(super) struct Recorded<'a> {
     /// The step of the lesson: the first line of the comment. What the lab did is no part of it.
     pub step: Option<String>,
     pub packet: &'a Packet<'a>,
+    pub seen: Membership,
 }
 
 /// The connections of a capture that are to be compared.
@@ -67,34 +68,35 @@ impl Capture {
                         Icrc::Cut => capture.cut.push(record.number),
                         _ => {}
                     }
-                    capture.packet(&Recorded { number: record.number, step, packet }, record.seen);
+                    capture.packet(record, packet, step);
                 }
                 Frame::Other(other) => capture.others.see(*other),
             }
         }
-        capture.conversations.iter_mut().flat_map(|conversation| &mut conversation.streams).for_each(Stream::end);
+        capture.conversations.iter_mut().for_each(Conversation::end);
         capture.leave_out_what_began_before();
         Ok(capture)
     }
 
-    fn packet(&mut self, recorded: &Recorded, seen: Option<Membership>) {
-        let packet = recorded.packet;
+    fn packet(&mut self, sighting: &Sighting, packet: &Packet, step: Option<String>) {
+        let number = sighting.number;
         self.packets += 1;
         self.senders.insert(packet.datagram.src);
-        let unknown = match (packet.cm().map(|message| message.kind), seen) {
+        let unknown = match (packet.cm().map(|message| message.kind), sighting.seen.zip(sighting.connection)) {
             (Some(Kind::Unknown(attribute)), _) => format!("a CM message with the attribute {attribute:#06x}"),
             (None, _) if packet.opcode.operation == Operation::Unknown => {
                 format!("the operation code {:#04x}", packet.bth.opcode)
             }
-            (_, Some(seen)) => {
+            (_, Some((seen, connection))) => {
                 if seen.connection == self.conversations.len() {
                     self.conversations.push(Conversation::default());
                 }
-                return self.conversations[seen.connection].take(recorded, seen);
+                let recorded = Recorded { number, step, packet, seen };
+                return self.conversations[seen.connection].take(&recorded, connection);
             }
-            (_, None) => return self.strays.push(recorded.number),
+            (_, None) => return self.strays.push(number),
         };
-        self.unknown.0.push(recorded.number);
+        self.unknown.0.push(number);
         self.unknown.1.get_or_insert(unknown);
     }
 

@@ -4,9 +4,9 @@ use super::capture::Recorded;
 use super::descriptor::Descriptor;
 use super::request::Request;
 use super::stream::Stream;
-use roce::cm::{self, req, Kind, Message};
+use roce::cm::{Kind, Message};
 use roce::opcode::Operation;
-use roce::track::{Membership, Side};
+use roce::track::{Connection, Side};
 use std::net::IpAddr;
 
 /// One CM message of a connection.
@@ -37,7 +37,7 @@ pub(super) struct Conversation {
     pub streams: [Stream; 2],
     /// The addresses of the client and the server.
     pub ends: Option<(IpAddr, IpAddr)>,
-    /// The path MTU in bytes: from the REQ, else from the packets of a message of several, if there are any.
+    /// The path MTU in bytes, as far as it's known.
     pub mtu: Option<u32>,
 }
 
@@ -74,21 +74,24 @@ impl Conversation {
     }
 
     /// The next packet.
-    pub(super) fn take(&mut self, recorded: &Recorded, seen: Membership) {
-        let (src, dst) = (recorded.packet.datagram.src, recorded.packet.datagram.dst);
-        self.ends.get_or_insert(if seen.from == Side::Client { (src, dst) } else { (dst, src) });
-        match recorded.packet.cm() {
+    pub(super) fn take(&mut self, recorded: &Recorded, connection: &Connection) {
+        let Recorded { packet, seen, .. } = recorded;
+        let [client, server] = connection.ips;
+        (self.ends, self.mtu) = (Some((client, server)), connection.mtu);
+        match packet.cm() {
             Some(message) => self.cm(recorded, message, seen.from),
-            None if recorded.packet.opcode.is_response() => {
-                let stream = &mut self.streams[seen.from.other() as usize];
-                stream.response(recorded, seen, &mut self.mtu);
-            }
+            None if packet.opcode.is_response() => self.streams[seen.from.other() as usize].response(recorded),
             // Datagrams of programs that know each other from the connection manager.
             None if seen.psn.is_none()
                 && self.has_request()
                 && self.streams[seen.from as usize].asks_again(recorded) => {}
-            None => self.streams[seen.from as usize].request(recorded, seen, &mut self.mtu),
+            None => self.streams[seen.from as usize].request(recorded, self.mtu),
         }
+    }
+
+    /// The capture is at its end.
+    pub(super) fn end(&mut self) {
+        self.streams.iter_mut().for_each(|stream| stream.end(self.mtu));
     }
 
     fn cm(&mut self, recorded: &Recorded, message: Message, from: Side) {
@@ -96,9 +99,6 @@ impl Conversation {
         if let Some(step) = self.dialogue.iter_mut().find(|step| step.kind == kind && step.from == from) {
             step.again += 1;
             return;
-        }
-        if let Some(code) = req::PATH_MTU.read(message.body).filter(|_| kind == Kind::ConnectRequest) {
-            self.mtu = cm::mtu_bytes(code as u8);
         }
         let (frame, step, body) = (recorded.number, recorded.step.clone(), message.body.to_vec());
         self.dialogue.push(CmStep { from, kind, frame, step, again: 0, body });

@@ -4,6 +4,7 @@ use super::capture::Recorded;
 use roce::aeth::Nak;
 use roce::opcode::{Operation, Part, Service};
 use roce::packet::{Packet, Remote};
+use roce::track::span;
 
 /// How a request ended, as far as the capture tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -76,12 +77,14 @@ pub(super) struct Request {
     pub again: u32,
     /// How often no receive was posted.
     pub not_ready: u32,
-    /// Position of the first packet in its direction.
+    /// PSN of its first packet, counted from the first of the direction.
     pub first: i64,
-    /// Position of the READ response packet that comes next.
+    /// PSN of its packet that comes next.
+    next: i64,
+    /// PSN of the READ response packet that comes next.
     pub response: i64,
     /// All its packets were seen.
-    pub complete: bool,
+    complete: bool,
 }
 
 impl Request {
@@ -110,6 +113,7 @@ impl Request {
             again: 0,
             not_ready: 0,
             first,
+            next: first + 1,
             response: first,
             complete: matches!(packet.opcode.part, Part::Only | Part::Last),
         }
@@ -122,8 +126,18 @@ impl Request {
         (self.operation, self.immediate, &self.payload) == (packet.opcode.operation, packet.immediate(), &payload)
     }
 
+    /// One more of its packets, or one that comes again. A receiver that misses one drops those after it, unless they are unreliable.
+    pub(super) fn take(&mut self, packet: &Packet, psn: i64) {
+        if self.complete || psn < self.next {
+            self.again += 1;
+        } else if psn == self.next || !self.service.is_reliable() {
+            self.extend(packet);
+            self.next = psn + 1;
+        }
+    }
+
     /// Takes in a Middle or Last packet.
-    pub(super) fn extend(&mut self, packet: &Packet) {
+    fn extend(&mut self, packet: &Packet) {
         self.payload.extend(packet.payload());
         self.solicited |= packet.bth.se;
         self.immediate = self.immediate.or(packet.immediate());
@@ -163,17 +177,19 @@ impl Request {
         self.operation == Operation::Send || self.immediate.is_some()
     }
 
-    pub(super) fn is_read(&self) -> bool {
-        self.operation == Operation::ReadRequest
-    }
-
     /// True if a READ response answers it.
     pub(super) fn gets_data(&self) -> bool {
         matches!(self.operation, Operation::ReadRequest | Operation::Flush | Operation::AtomicWrite)
     }
 
-    /// How many positions a READ takes.
-    pub(super) fn read_span(&self, mtu: u32) -> i64 {
-        i64::from(self.announced.unwrap_or(0).div_ceil(mtu.max(1)).max(1))
+    /// All of it was sent, and nobody has said yet how it ended.
+    pub(super) fn is_open(&self) -> bool {
+        self.complete && self.service.is_reliable() && self.outcome == Outcome::Unanswered
+    }
+
+    /// The PSN after its last one.
+    pub(super) fn end(&self, mtu: Option<u32>) -> i64 {
+        let read = self.announced.filter(|_| self.operation == Operation::ReadRequest);
+        read.map_or(self.next, |bytes| self.first + span(bytes, mtu.unwrap_or(4096)))
     }
 }

@@ -1,15 +1,11 @@
 //! The requests of one direction of a connection, put together from their packets and from the answers.
 //!
-//! Their packets are numbered without gaps; a number that was there before is a retransmission; a READ takes as many
-//! numbers as its response has packets (IBTA 9.7).
-//!
 //! The memory that a direction takes has a limit: the first [`KEPT`] requests are compared one by one. Those after them
 //! are counted, and what they do goes into one number.
 
 use super::capture::Recorded;
 use super::request::{Outcome, Request};
 use roce::aeth::{Nak, Syndrome};
-use roce::opcode::{Operation, Part};
 use roce::packet::Remote;
 use roce::track::Membership;
 use rustc_hash::FxHashMap;
@@ -54,45 +50,41 @@ impl Rest {
 /// All requests of one direction.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
-    /// The first of them.
+    /// The first of them, in the order of their PSNs.
     pub requests: Vec<Request>,
     pub rest: Rest,
     /// The first answer to packets that were not recorded.
     missed: Option<u64>,
-    /// Position of the next new packet.
-    next: i64,
-    /// Position and frame of the first packet that came too early, after one that was lost on the wire.
-    early: Option<(i64, u64)>,
-    /// Position that the receiver asked for again, because it missed it as well.
+    /// PSN of a packet that was not recorded, and the frame of the one after it.
+    gap: Option<(i64, u64)>,
+    /// PSN that the receiver asked for again, because it missed it as well.
     asked_for: Option<i64>,
-    /// Everything before this position has arrived.
+    /// Everything before this PSN has arrived.
     answered: i64,
 }
 
-/// The least and the largest path MTU: a READ takes this many numbers at most and at least, as long as none was seen.
-const MTUS: [u32; 2] = [256, 4096];
-
 impl Stream {
-    /// A packet of a request, with its PSN counted from the first of this direction; datagrams have none.
-    pub(super) fn request(&mut self, recorded: &Recorded, seen: Membership, mtu: &mut Option<u32>) {
-        let position = seen.psn.unwrap_or(self.next);
-        let is_reliable = recorded.packet.opcode.service.is_reliable();
-        let last = self.requests.last();
+    /// A packet of a request.
+    pub(super) fn request(&mut self, recorded: &Recorded, mtu: Option<u32>) {
+        let (packet, seen) = (recorded.packet, recorded.seen);
+        let Some((psn, of)) = seen.psn.zip(seen.request) else {
+            // Datagrams have no numbers.
+            let first = self.requests.last().map_or(0, |last| last.first + 1);
+            return self.add(Request::new(recorded, first), mtu);
+        };
+        let is_reliable = packet.opcode.service.is_reliable();
         // After a refusal the queue pairs are at their end. If they are started again, their numbers begin anywhere.
-        let is_anew = last.is_some_and(|last| matches!(last.outcome, Outcome::Refused(_)));
-        // Without an MTU, a READ may take many.
-        let read = last.filter(|last| mtu.is_none() && last.is_read());
-        let farthest = read.map_or(self.next, |read| read.first + read.read_span(MTUS[0]));
-        if position < self.next {
-            self.of(seen).into_iter().for_each(|request| request.again += 1);
-        } else if is_reliable && !is_anew && position > farthest {
-            // The receiver also drops it, and will ask for the missing one.
-            self.early.get_or_insert((position, recorded.number));
-        } else {
-            // Unreliable: what was lost is lost.
-            self.next = position;
-            self.accept(recorded, mtu);
-            self.early = self.early.filter(|(position, _)| *position >= self.next);
+        let is_anew = self.requests.last().is_some_and(|last| matches!(last.outcome, Outcome::Refused(_)));
+        let is_early = seen.skipped > 0 && is_reliable && !is_anew;
+        if is_early {
+            self.gap.get_or_insert((psn - seen.skipped, recorded.number));
+        }
+        self.gap = self.gap.filter(|(missing, _)| *missing != psn);
+        match self.of(seen) {
+            Some(request) => request.take(packet, psn),
+            // What has lost its first packet is dropped by the receiver, which asks for all of it. Unreliable: what was lost is lost.
+            None if of.begins && (!is_early || packet.opcode.is_first()) => self.add(Request::new(recorded, psn), mtu),
+            None => {}
         }
     }
 
@@ -102,45 +94,30 @@ impl Stream {
         last.map(|last| last.again += 1).is_some()
     }
 
-    fn accept(&mut self, recorded: &Recorded, mtu: &mut Option<u32>) {
-        let packet = recorded.packet;
-        if matches!(packet.opcode.part, Part::First | Part::Middle) {
-            mtu.get_or_insert(packet.payload_length() as u32);
-        }
-        let follows = matches!(packet.opcode.part, Part::Middle | Part::Last);
-        match self.requests.last_mut() {
-            Some(last) if follows && !last.complete && last.operation == packet.opcode.operation => {
-                last.extend(packet);
-                self.next += 1;
-            }
-            _ => {
-                let request = Request::new(recorded, self.next);
-                self.next += if request.is_read() { request.read_span(mtu.unwrap_or(MTUS[1])) } else { 1 };
-                self.requests.push(request);
-            }
-        }
+    fn add(&mut self, request: Request, mtu: Option<u32>) {
+        let at = self.requests.partition_point(|known| known.first < request.first);
+        self.requests.insert(at, request);
         // What came this many requests ago is answered, or never will be.
         if self.requests.len() == 3 * KEPT {
-            self.settle(KEPT..2 * KEPT);
+            self.settle(KEPT..2 * KEPT, mtu);
         }
     }
 
     /// What was answered so far is done, and of some requests only their sum is kept.
-    fn settle(&mut self, old: Range<usize>) {
-        let starts = self.requests.iter().skip(1).map(|request| request.first).chain([self.next]);
-        let ends: Vec<i64> = starts.collect();
-        let open = |(request, _): &(&mut Request, i64)| request.outcome == Outcome::Unanswered;
-        for (request, end) in self.requests.iter_mut().zip(ends).filter(open) {
-            if request.complete && request.service.is_reliable() && end <= self.answered {
+    fn settle(&mut self, old: Range<usize>, mtu: Option<u32>) {
+        let mut end = self.requests.last().map_or(0, |last| last.end(mtu));
+        for request in self.requests.iter_mut().rev() {
+            if request.is_open() && end <= self.answered {
                 request.outcome = Outcome::Done;
             }
+            end = request.first;
         }
         self.requests.drain(old).for_each(|request| self.rest.add(&request));
     }
 
     /// The capture is at its end.
-    pub(super) fn end(&mut self) {
-        self.settle(self.requests.len().min(KEPT)..self.requests.len());
+    pub(super) fn end(&mut self, mtu: Option<u32>) {
+        self.settle(self.requests.len().min(KEPT)..self.requests.len(), mtu);
     }
 
     /// The request that a packet is part of, or answers.
@@ -151,54 +128,45 @@ impl Stream {
     }
 
     /// A packet that answers a request of this direction.
-    pub(super) fn response(&mut self, recorded: &Recorded, seen: Membership, mtu: &mut Option<u32>) {
-        let (packet, frame, position) = (recorded.packet, recorded.number, seen.psn.unwrap_or(0));
-        if mtu.is_none() && packet.opcode.operation == Operation::ReadResponse && packet.opcode.part == Part::First {
-            let seen = packet.payload_length() as u32;
-            *mtu = Some(seen);
-            // Now it is known how many numbers the last READ takes.
-            if let Some(read) = self.requests.last().filter(|last| last.is_read()) {
-                self.next = read.first + read.read_span(seen);
-            }
-        }
-        let verdict = packet.aeth().map(|aeth| aeth.verdict());
+    pub(super) fn response(&mut self, recorded: &Recorded) {
+        let Recorded { packet, number: frame, seen, .. } = *recorded;
+        let (psn, verdict) = (seen.psn.unwrap_or(0), packet.aeth().map(|aeth| aeth.verdict()));
         // A sequence error names the packet that the receiver waits for, so it may be one that was never recorded.
-        let limit = self.next + i64::from(verdict == Some(Syndrome::Nak(Nak::PsnSequence)));
-        if position >= limit {
+        if seen.skipped > i64::from(verdict == Some(Syndrome::Nak(Nak::PsnSequence))) {
             self.missed.get_or_insert(frame);
             return;
         }
-        let is_answered = position < self.answered;
+        let is_answered = psn < self.answered;
         let request = self.of(seen);
         let arrived = match (verdict, request) {
             (Some(Syndrome::Nak(Nak::PsnSequence)), _) => {
-                self.asked_for = Some(position);
-                position
+                self.asked_for = Some(psn);
+                psn
             }
             (Some(Syndrome::Nak(nak)), Some(request)) if !is_answered => {
                 (request.outcome, request.answer) = (Outcome::Refused(nak), Some(frame));
-                position
+                psn
             }
             (Some(Syndrome::RnrNak { .. }), Some(request)) => {
                 request.not_ready += 1;
-                position
+                psn
             }
             (Some(Syndrome::Ack { .. }) | None, request) => {
                 // Of a READ response that is sent again, the bytes count once.
-                if let Some(request) = request.filter(|request| request.gets_data() && request.response == position) {
+                if let Some(request) = request.filter(|request| request.gets_data() && request.response == psn) {
                     request.payload.extend(packet.payload());
                     request.response += 1;
                 }
-                position + 1
+                psn + 1
             }
-            _ => position,
+            _ => psn,
         };
         self.answered = self.answered.max(arrived);
     }
 
     /// A frame that does not follow on what was recorded before, though the receiver missed nothing.
     pub(super) fn gap(&self) -> Option<u64> {
-        let early = self.early.filter(|_| self.asked_for != Some(self.next));
-        early.map(|(_, frame)| frame).or(self.missed)
+        let gap = self.gap.filter(|(missing, _)| self.asked_for != Some(*missing));
+        gap.map(|(_, frame)| frame).or(self.missed)
     }
 }

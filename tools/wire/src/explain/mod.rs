@@ -154,7 +154,7 @@ impl Explaining {
         if packet.datagram.is_marked() {
             connection.congestion.mark(seen.from, place.frame);
         }
-        connection.take(packet, seen, icrc == Icrc::Bad, place);
+        connection.take(packet, seen, ends, icrc == Icrc::Bad, place);
     }
 
     /// A packet of no connection that the capture has.

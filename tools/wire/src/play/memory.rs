@@ -5,11 +5,12 @@
 //! shows the regions that RETHs name, as far as they name them.
 
 use super::requests::Requests;
-use roce::opcode::{Operation, Part};
+use roce::opcode::Operation;
 use roce::packet::{Packet, Remote};
-use roce::track::{Membership, Side};
+use roce::track::Side;
 use run::capture::Error;
 use run::said::Said;
+use run::sighting::Sighting;
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
 
@@ -44,8 +45,6 @@ struct Transfer {
     /// Where its bytes come from and go to: node and address.
     from: Option<(usize, u64)>,
     to: Option<(usize, u64)>,
-    /// Bytes in each packet but the last.
-    mtu: u64,
     atomic: Option<(Operation, u64, u64)>,
 }
 
@@ -92,14 +91,8 @@ impl Memory {
     }
 
     /// Takes note of a packet between `ends`. One that is lost is read from the sender's memory, and written nowhere.
-    pub(super) fn packet(
-        &mut self,
-        packet: &Packet,
-        ends: [usize; 2],
-        seen: Option<Membership>,
-        lost: bool,
-    ) -> Vec<Change> {
-        let (mut changes, Some(seen)) = (Vec::new(), seen) else { return Vec::new() };
+    pub(super) fn packet(&mut self, sighting: &Sighting, packet: &Packet, ends: [usize; 2], lost: bool) -> Vec<Change> {
+        let (mut changes, Some(seen)) = (Vec::new(), sighting.seen) else { return Vec::new() };
         let Some((psn, request)) = seen.psn.zip(seen.request) else { return changes };
         let answer = packet.opcode.is_response();
         let requester = if answer { seen.from.other() } else { seen.from };
@@ -108,12 +101,10 @@ impl Memory {
             let message = self.begin(packet, ends, &mut changes);
             self.messages.insert(key, message);
         }
-        let Some(message) = self.messages.get_mut(&key) else { return changes };
+        let Some(message) = self.messages.get(&key).copied() else { return changes };
         let length = packet.payload_length() as u64;
-        if packet.opcode.part == Part::First {
-            message.mtu = length;
-        }
-        let (message, offset) = (*message, (psn - request.first).unsigned_abs().saturating_mul(message.mtu));
+        let mtu = sighting.connection.and_then(|connection| connection.mtu).unwrap_or(0);
+        let offset = (psn - request.first).unsigned_abs().saturating_mul(mtu.into());
         let payload = packet.datagram.ip_offset + packet.payload_offset();
         let moves = match packet.opcode.operation {
             Operation::Send | Operation::Write => !answer,
@@ -160,7 +151,7 @@ impl Memory {
             Operation::Send | Operation::Write => (local, there),
             _ => (there, local),
         };
-        Transfer { from, to, mtu: 0, atomic }
+        Transfer { from, to, atomic }
     }
 
     /// What a RETH names, if a region there has that key, and lets the peer do that.

@@ -24,7 +24,6 @@ use event::Event;
 use fields::Fields;
 use memory::Memory;
 use queue_pairs::QueuePairs;
-use roce::opcode;
 use roce::packet::{Frame, Packet};
 use roce::Others;
 use run::capture::{Error, Reader};
@@ -188,7 +187,7 @@ impl Player {
     ) {
         let ends = [self.node(&entry.node), entry.to.as_deref().map_or(0, |to| self.node(to))];
         let qp = self.queue_pairs.packet(packet, ends, sighting.seen.zip(sighting.connection));
-        let memory = self.memory.packet(packet, ends, sighting.seen, lost);
+        let memory = self.memory.packet(sighting, packet, ends, lost);
         let (label, words) = entry.text.split_once("  ").unwrap_or((&entry.text, ""));
         let (label, words) = (label.to_owned(), words.to_owned());
         let why = why::packet(&label, step);
@@ -199,7 +198,7 @@ impl Player {
             let said = |event: &Event| event.node == actor && event.stage == act.stage && is_act(&event.text, &act.log);
             code = self.events.iter().rev().filter(|event| said(event)).find_map(|event| event.code);
             let title = format!("Step {}: {}", step.number, step.title);
-            if matches!(packet.opcode.part, opcode::Part::First | opcode::Part::Only) {
+            if packet.opcode.is_first() {
                 // The step begins with the line that causes it. Who waits causes nothing, and a device has no lines.
                 let causes = |event: &&mut Event| said(event) && !event.begins && !waits(&event.text);
                 let cause = self.events.iter_mut().find(causes).filter(|_| !step.device);

@@ -64,7 +64,7 @@ impl Connection {
     }
 
     /// The next packet.
-    pub(super) fn take(&mut self, packet: &Packet, seen: Membership, is_damaged: bool, place: Moment) {
+    pub(super) fn take(&mut self, packet: &Packet, seen: Membership, ends: &Ends, is_damaged: bool, place: Moment) {
         self.last = place;
         let from = seen.from as usize;
         self.heard[from] = place.frame;
@@ -72,13 +72,13 @@ impl Connection {
             self.damage[from].see(packet.told(), place.frame);
         }
         match (packet.cm(), seen.psn) {
-            (Some(message), _) => self.message(&message, seen.from, place),
+            (Some(message), _) => self.message(&message, seen.from, ends, place),
             (None, Some(psn)) if packet.opcode.is_response() => {
                 self.flows[1 - from].answer(packet, psn, seen.request, place, &mut self.findings);
             }
             (None, Some(psn)) => {
                 self.is_unreliable = !packet.opcode.service.is_reliable();
-                self.flows[from].request(packet, psn, is_damaged, place, &mut self.findings);
+                self.flows[from].request(packet, (psn, seen), ends, is_damaged, place, &mut self.findings);
             }
             // Datagrams have no numbers that count, and no answers.
             (None, None) => {
@@ -127,20 +127,17 @@ impl Connection {
         &self.names
     }
 
-    fn message(&mut self, message: &Message, from: Side, place: Moment) {
+    fn message(&mut self, message: &Message, from: Side, ends: &Ends, place: Moment) {
         match message.kind {
             Kind::ConnectRequest | Kind::ServiceRequest => {
                 self.port = self.port.or(message.service().and_then(roce::cm::Service::port));
-                let mtu = req::PATH_MTU.read(message.body).filter(|_| message.kind == Kind::ConnectRequest);
-                let mtu = mtu.and_then(|code| roce::cm::mtu_bytes(code as u8));
-                self.flows.iter_mut().for_each(|flow| flow.mtu = flow.mtu.or(mtu));
                 let timer = req::LOCAL_ACK_TIMEOUT.read(message.body).filter(|code| (1..32).contains(code));
                 let soon = timer
                     .filter(|_| message.kind == Kind::ConnectRequest)
                     .map(|code| ((4096 << code) / 8).min(DOUBLED_NS));
                 self.flows.iter_mut().for_each(|flow| flow.soon_ns = flow.soon_ns.or(soon));
                 if message.kind == Kind::ConnectRequest {
-                    self.flows.iter_mut().for_each(|flow| flow.agreed_mtu = flow.agreed_mtu.or(mtu));
+                    self.flows.iter_mut().for_each(|flow| flow.agreed_mtu = ends.mtu);
                     self.agrees(from, message, req::RESPONDER_RESOURCES);
                 }
             }

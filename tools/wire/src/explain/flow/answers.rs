@@ -30,9 +30,6 @@ impl Flow {
             findings.add(Cause::Doubled, self.side, text, &[last.frame, place.frame]);
         }
         if packet.opcode.operation == Operation::ReadResponse {
-            if matches!(packet.opcode.part, Part::First | Part::Middle) {
-                self.mtu = self.mtu.or(Some(packet.payload_length() as u32));
-            }
             let first = request.map_or(psn, |request| request.first);
             return self.response(packet, psn, first, place, findings);
         }

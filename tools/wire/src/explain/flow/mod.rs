@@ -6,9 +6,9 @@ mod traffic;
 use super::cause::{Blame, Cause};
 use super::finding::Findings;
 use super::names::Names;
-use roce::opcode::{Operation, Part};
+use roce::opcode::Operation;
 use roce::packet::{Packet, Remote};
-use roce::track::Side;
+use roce::track::{span, Connection, Membership, Side};
 use std::collections::VecDeque;
 pub(super) use traffic::{milliseconds, Traffic};
 
@@ -110,8 +110,6 @@ pub(super) struct Flow {
     /// Answers that are cut before the byte that says yes or no.
     pub unread: u64,
     open: VecDeque<Unanswered>,
-    /// The PSN behind the newest request.
-    next: Option<i64>,
     /// The frame of the newest request that's no repetition.
     pub newest: u64,
     /// All before is answered.
@@ -144,10 +142,9 @@ pub(super) struct Flow {
     accepted: Vec<Accepted>,
     /// Keys that a SEND with invalidate ended, and its frame.
     invalidated: Vec<(u32, u64)>,
-    /// Bytes of a packet that is not the last of its message.
-    pub mtu: Option<u32>,
-    /// What the connection manager's messages agreed on: the path MTU, READs at a time, this side's own queue pair.
+    /// The path MTU, if the ConnectRequest says it.
     pub agreed_mtu: Option<u32>,
+    /// What the connection manager's messages agreed on: READs at a time, this side's own queue pair.
     pub agreed_reads: Option<u64>,
     pub agreed_qp: Option<u32>,
     /// What comes again sooner than this was not sent again: half of the requester's timer.
@@ -199,7 +196,8 @@ impl Flow {
     pub(super) fn request(
         &mut self,
         packet: &Packet,
-        psn: i64,
+        (psn, seen): (i64, Membership),
+        ends: &Connection,
         is_damaged: bool,
         place: Moment,
         findings: &mut Findings,
@@ -210,9 +208,6 @@ impl Flow {
         if let Some(key) = packet.invalidated_key().filter(|_| self.invalidated.len() < MOST_KEYS) {
             self.invalidated.push((key, place.frame));
         }
-        if matches!(row.part, Part::First | Part::Middle) {
-            self.mtu = self.mtu.or(Some(packet.payload_length() as u32));
-        }
         // So the requester knows it: the capture began too late, or lacks a packet.
         if self.expected == Some(psn) {
             self.expected = None;
@@ -220,15 +215,16 @@ impl Flow {
             let text = format!("{}'s {} of PSN {psn:+} was sent again on demand", self.me(), row.name);
             findings.add(Cause::Lost, side, text, &[place.frame]);
         }
-        let next = self.next.unwrap_or(psn);
-        if psn >= next {
+        if !seen.again {
+            if self.newest > 0 {
+                self.leaves_out(psn - seen.skipped, psn, place);
+            }
             self.traffic.count(packet);
             self.newest = place.frame;
-            self.next = Some(self.add(packet, psn, is_damaged, place));
-            self.leaves_out(next, psn, place);
+            self.add(packet, psn, ends.mtu, is_damaged, place);
         } else if let Some(at) = self.missing.iter().position(|(missing, _)| *missing == psn) {
             let (_, left_out) = self.missing.remove(at).unwrap_or_default();
-            self.add(packet, psn, is_damaged, place);
+            self.add(packet, psn, ends.mtu, is_damaged, place);
             let (cause, what) = match self.gap {
                 None => (Cause::Overtaken, "is recorded after a later one"),
                 Some(_) => (Cause::Lost, "was lost before the recorder"),
@@ -246,11 +242,10 @@ impl Flow {
         self.traffic.count(packet);
     }
 
-    fn add(&mut self, packet: &Packet, psn: i64, is_damaged: bool, place: Moment) -> i64 {
+    fn add(&mut self, packet: &Packet, psn: i64, mtu: Option<u32>, is_damaged: bool, place: Moment) {
         let is_read = packet.opcode.operation == Operation::ReadRequest;
-        let length = packet.dma_length().map_or(packet.payload_length() as u64, u64::from);
-        let mtu = u64::from(self.mtu.unwrap_or(1024).max(1));
-        let span = if is_read { length.div_ceil(mtu).clamp(1, 1 << 23) as i64 } else { 1 };
+        let length = packet.dma_length().unwrap_or(packet.payload_length() as u32);
+        let span = if is_read { span(length, mtu.unwrap_or(1024)) } else { 1 };
         if self.open.len() == MOST_OPEN {
             self.open.pop_front();
         }
@@ -259,7 +254,7 @@ impl Flow {
             end: psn + span,
             name: packet.opcode.name,
             remote: packet.remote(),
-            length,
+            length: length.into(),
             is_read,
             is_deep: is_read || matches!(packet.opcode.operation, Operation::CompareSwap | Operation::FetchAdd),
             payload: packet.payload_length(),
@@ -272,7 +267,6 @@ impl Flow {
         let at = self.open.iter().rposition(|open| open.psn < psn).map_or(0, |at| at + 1);
         self.open.insert(at, sent);
         self.traffic.waits(self.open.len());
-        psn + span
     }
 
     /// PSNs that the capture lacks. Of very many it is the capture's own fault.

@@ -1,6 +1,6 @@
 //! What one side sends, counted: messages, bytes, and how fast it goes.
 
-use roce::opcode::{Operation, Part};
+use roce::opcode::Operation;
 use roce::packet::Packet;
 
 /// From this many answers on their times tell something.
@@ -23,7 +23,7 @@ pub(in crate::explain) struct Traffic {
 impl Traffic {
     /// A packet that is sent for the first time.
     pub(super) fn count(&mut self, packet: &Packet) {
-        if matches!(packet.opcode.part, Part::First | Part::Only) {
+        if packet.opcode.is_first() {
             let name = verb(packet.opcode.operation);
             match self.messages.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, count)) => *count += 1,
