@@ -42,6 +42,15 @@ pub struct Row {
 }
 
 impl Row {
+    /// From whom to whom.
+    pub fn ends(&self) -> [IpAddr; 2] {
+        if self.from_client {
+            [self.client, self.server]
+        } else {
+            [self.server, self.client]
+        }
+    }
+
     /// The step of the lesson, as `Step 8: The client writes`, if `wire annotate` has written the comment.
     pub fn step(&self) -> Option<&str> {
         let comment = self.comment.as_deref()?;
@@ -104,24 +113,29 @@ impl Rows {
 
     /// Takes note of the next frame; a row if it holds a RoCEv2 packet, else what it holds.
     pub fn next(&mut self, sighting: &Sighting) -> Result<Row, roce::Other> {
-        self.clients.start_ns = self.clients.start_ns.or(sighting.time_ns);
+        let ms = self.ms(sighting.time_ns);
         match &sighting.frame {
-            Frame::Roce(packet) => Ok(self.row(sighting, packet)),
+            Frame::Roce(packet) => Ok(self.row(sighting, packet, ms)),
             Frame::Other(other) => Err(*other),
         }
     }
 
-    fn row(&mut self, sighting: &Sighting, packet: &Packet) -> Row {
+    /// Milliseconds since the first frame or line that it was asked about; None where the capture doesn't have times.
+    pub fn ms(&mut self, now: Option<u64>) -> Option<f64> {
+        self.clients.start_ns = self.clients.start_ns.or(now);
+        now.zip(self.clients.start_ns).map(|(now, start)| now.wrapping_sub(start) as i64 as f64 / 1e6)
+    }
+
+    fn row(&mut self, sighting: &Sighting, packet: &Packet, ms: Option<f64>) -> Row {
         let Sighting { record, seen, .. } = *sighting;
         let (src, dst) = (packet.datagram.src, packet.datagram.dst);
         // Live, nobody knows the clients beforehand.
         let asker = if packet.opcode.is_response() { dst } else { src };
         let client = *self.clients.by_pair.entry(pair(src, dst)).or_insert(asker);
         let from_client = client == src;
-        let since = |now: u64, start: u64| now.wrapping_sub(start) as i64 as f64 / 1e6;
         Row {
             frame: record.number,
-            ms: record.time_ns.zip(self.clients.start_ns).map(|(now, start)| since(now, start)),
+            ms,
             client,
             server: if from_client { dst } else { src },
             is_known: self.clients.known.contains(&pair(src, dst)),

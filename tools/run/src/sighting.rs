@@ -4,6 +4,7 @@ use roce::opcode::Operation;
 use roce::tcp::Segment;
 use roce::track::{Connection, Membership, Side, Tracker};
 use roce::{Frame, LinkType, Other, Packet};
+use std::net::IpAddr;
 use std::ops::Deref;
 
 /// One recorded frame.
@@ -84,6 +85,8 @@ impl<'a> Deref for Sighting<'a> {
 #[derive(Debug, Default)]
 pub struct Lookout {
     tracker: Tracker,
+    /// The client and the server of the last packet, as the nodes' names have them.
+    named: Option<[IpAddr; 2]>,
 }
 
 impl Lookout {
@@ -125,6 +128,8 @@ impl Lookout {
             return;
         }
         let [client, server] = if side == Side::Client { [src, dst] } else { [dst, src] };
-        self.tracker.name(client, server);
+        if self.named.replace([client, server]) != Some([client, server]) {
+            self.tracker.name(client, server);
+        }
     }
 }

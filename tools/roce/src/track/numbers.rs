@@ -56,4 +56,11 @@ mod tests {
             assert!(numbers.count(anew) > Some(6), "{anew:#x} is nothing that was there before");
         }
     }
+
+    #[test]
+    fn a_read_takes_as_many_numbers_as_its_response_has_packets() {
+        let numbers = Numbers { newest: Some(6), read: Some(2049), ..Numbers::default() };
+        assert_eq!((numbers.next(Some(1024)), numbers.next(None)), ([9, 9], [7, 15]));
+        assert_eq!(Numbers { read: Some(0), ..numbers }.next(Some(1024)), [7, 7], "no bytes are one packet as well");
+    }
 }

@@ -1,7 +1,7 @@
 //! The bytes of a file, whichever format.
 
 use super::{truncated, unread, Error};
-use std::io::{self, BufReader, Chain, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
 
 /// Which of the two byte orders a file uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +89,13 @@ impl<R: Read> Input<R> {
 
     /// Memory grows with what the file really has, whatever length it claims.
     fn read(&mut self, count: usize) -> Result<usize, Error> {
+        // Nearly always it has been read already.
+        if let Some(bytes) = self.input.buffer().get(..count) {
+            self.bytes.extend_from_slice(bytes);
+            self.input.consume(count);
+            self.next += count as u64;
+            return Ok(count);
+        }
         let read = self.input.by_ref().take(count as u64).read_to_end(&mut self.bytes).map_err(unread)?;
         self.next += read as u64;
         Ok(read)

@@ -119,7 +119,6 @@ pub struct Lanes {
     nodes: Vec<String>,
     style: Style,
     rows: Rows,
-    start_ns: Option<u64>,
     /// The node that sends from an address, as far as it has sent something.
     addresses: BTreeMap<IpAddr, String>,
     /// The stage that each node's last line was in: it is said again only when it changes.
@@ -153,7 +152,6 @@ impl Lanes {
             nodes: nodes.iter().take(MOST_NODES).map(|name| named(name.as_ref())).collect(),
             style,
             rows: Rows::new(Clients::default()),
-            start_ns: None,
             addresses: BTreeMap::new(),
             stages: BTreeMap::new(),
         }
@@ -207,14 +205,12 @@ impl Lanes {
 
     /// What is to be drawn; None for a frame that is no RoCE packet.
     pub fn entry(&mut self, event: &Event) -> Option<Entry> {
-        let now = event.time_ns();
-        self.start_ns = self.start_ns.or(now);
-        let ms = now.zip(self.start_ns).map(|(now, start)| now.wrapping_sub(start) as i64 as f64 / 1e6);
+        let ms = self.rows.ms(event.time_ns());
         match event {
             Event::Line(line) => Some(self.line(line, ms)),
             Event::Packet(sighting) => {
                 let row = self.rows.next(sighting).ok()?;
-                let (from, to) = if row.from_client { (row.client, row.server) } else { (row.server, row.client) };
+                let [from, to] = row.ends();
                 let sender = sighting.node.map(named).filter(|name| self.nodes.contains(name));
                 let sender = sender.unwrap_or_else(|| self.name(from, row.from_client));
                 self.addresses.entry(from).or_insert(sender);

@@ -8,8 +8,7 @@ use super::request::{Outcome, Request};
 use roce::aeth::{Nak, Syndrome};
 use roce::packet::Remote;
 use roce::track::Membership;
-use rustc_hash::FxHashMap;
-use std::collections::hash_map::DefaultHasher;
+use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
@@ -23,7 +22,7 @@ pub(super) struct Rest {
     /// Frame of the first.
     pub frame: u64,
     /// Of all that is to be the same.
-    hash: DefaultHasher,
+    hash: FxHasher,
     /// For each key its number, in the order of use, and the address that it was used with first.
     keys: FxHashMap<u32, (usize, u64)>,
 }
@@ -80,11 +79,11 @@ impl Stream {
             self.gap.get_or_insert((psn - seen.skipped, recorded.number));
         }
         self.gap = self.gap.filter(|(missing, _)| *missing != psn);
-        match self.of(seen) {
-            Some(request) => request.take(packet, psn),
-            // What has lost its first packet is dropped by the receiver, which asks for all of it. Unreliable: what was lost is lost.
-            None if of.begins && (!is_early || packet.opcode.is_first()) => self.add(Request::new(recorded, psn), mtu),
-            None => {}
+        if !of.begins {
+            self.of(seen).into_iter().for_each(|request| request.take(packet, psn));
+        } else if !is_early || packet.opcode.is_first() {
+            // A message that has lost its first packet is dropped by the receiver, which asks for all of it.
+            self.add(Request::new(recorded, psn), mtu);
         }
     }
 
@@ -95,8 +94,8 @@ impl Stream {
     }
 
     fn add(&mut self, request: Request, mtu: Option<u32>) {
-        let at = self.requests.partition_point(|known| known.first < request.first);
-        self.requests.insert(at, request);
+        let before = self.requests.iter().rposition(|known| known.first < request.first);
+        self.requests.insert(before.map_or(0, |at| at + 1), request);
         // What came this many requests ago is answered, or never will be.
         if self.requests.len() == 3 * KEPT {
             self.settle(KEPT..2 * KEPT, mtu);

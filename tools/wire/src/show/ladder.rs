@@ -90,7 +90,7 @@ impl Ladder {
 
 /// Among many hosts.
 fn from_to(row: &Row) -> String {
-    let (from, to) = if row.from_client { (row.client, row.server) } else { (row.server, row.client) };
+    let [from, to] = row.ends();
     format!("{from} ─{} {to}  {}", if row.lost() { '✕' } else { '▶' }, row.label)
 }
 
