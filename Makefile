@@ -329,7 +329,7 @@ long-%:
 bench: ### measure everything against its reference, and write docs/benchmarks.md (ten minutes; leave the machine alone meanwhile)
 	@tools/lab/setup.sh build lab shell test python grade
 	cargo build --workspace --bins --examples
-	cargo build --release -p lesson-10 -p lesson-12 -p bench --bins --examples
+	cargo build --release -p lesson-10 -p lesson-12 -p bench -p wire --bins --examples
 	@"$$bin"/bench --keep
 
 # Needs a nightly compiler and cargo-fuzz, which set-up doesn't get. Whatever it finds is in tools/wire/fuzz/artifacts.

@@ -80,6 +80,7 @@ fn limits(rows: &[&Row]) -> String {
         let (Some(limit), Some(kept), Some(beside)) = (row.limit, row.kept(), &row.beside) else { continue };
         all += 1;
         limits.push(match row.is_rate() {
+            true if limit > 1.0 => format!("at least {limit} times its speed"),
             true => format!("at least {limit} of its speed"),
             false => format!("at most {limit} of the other's time"),
         });
@@ -96,9 +97,38 @@ fn limits(rows: &[&Row]) -> String {
     }
 }
 
+/// Which rows have lost more than a fifth of their speed since another run, a line for each.
+pub fn slower(run: &Run, before: &Run) -> String {
+    let known = |row: &&Row| before.rows.iter().find(|old| (&old.kind, &old.what) == (&row.kind, &row.what));
+    let compared = run.rows.iter().filter_map(|row| Some((row, row.speed_since(known(&row)?))));
+    let slower = compared.filter(|(_, speed)| *speed < 0.8);
+    slower
+        .map(|(row, speed)| {
+            format!("slower than recorded: {}, {} (now {:.0} % of its speed)\n", row.kind, row.what, speed * 100.0)
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_lost_more_than_a_fifth_of_its_speed_is_named() {
+        let run = |rows| Run { facts: Vec::new(), rows };
+        let time = |ours: f64| Row::new("c", "µs", &[ours]);
+        // The load of the machine has halved everything: that's no row's fault.
+        let [before, loaded] =
+            [[10.0, 5.0], [5.0, 2.5]].map(|[ours, b]| Row::beside("a", "packets/s", &[ours], "b", &[b]));
+        assert_eq!(slower(&run(vec![loaded]), &run(vec![before])), "");
+        assert_eq!(slower(&run(vec![time(12.0)]), &run(vec![time(10.0)])), "");
+        let lost = "slower than recorded: , c (now 77 % of its speed)\n";
+        assert_eq!(
+            slower(&run(vec![time(13.0), Row::new("d", "µs", &[1.0])]), &run(vec![time(10.0)])),
+            lost,
+            "d is new"
+        );
+    }
 
     /// What the page of today does not show.
     #[test]

@@ -84,6 +84,17 @@ impl Row {
         self.unit.ends_with("/s")
     }
 
+    /// The share of its former speed that it has. If something stands beside it, the ratios say that, because both had the same load.
+    pub fn speed_since(&self, before: &Row) -> f64 {
+        let figure = |row: &Row| row.beside.as_ref().map_or(row.ours.median, |beside| beside.ratio.median);
+        let times = figure(self) / figure(before);
+        if self.is_rate() {
+            times
+        } else {
+            1.0 / times
+        }
+    }
+
     /// Whether its limit is kept, if it has one.
     pub fn kept(&self) -> Option<bool> {
         let (limit, ratio) = (self.limit?, self.beside.as_ref()?.ratio.median);

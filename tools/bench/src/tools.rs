@@ -31,12 +31,16 @@ pub fn bin() -> Result<PathBuf> {
     Ok(std::env::current_exe()?.parent().context("this program is in no folder")?.to_owned())
 }
 
-/// A program of ours, `lesson-10`, `lesson-12` or `pingpong`, optimized as its rivals are; a smoke run takes what is there.
+/// A program of ours, such as `lesson-10`, `wire` or `pingpong`, optimized as its rivals are; a smoke run takes what is there.
 pub fn optimized(program: &str, effort: Effort) -> Result<String> {
     let folder = bin()?;
     let program = if effort.smoke { folder.join(program) } else { folder.join("../release").join(program) };
-    let build =
-        || format!("{}: cargo build --release -p lesson-10 -p lesson-12 -p bench --bins --examples", program.display());
+    let build = || {
+        format!(
+            "{}: cargo build --release -p lesson-10 -p lesson-12 -p bench -p wire --bins --examples",
+            program.display()
+        )
+    };
     Ok(program.canonicalize().with_context(build)?.display().to_string())
 }
 

@@ -193,7 +193,7 @@ fn end(conversation: &Conversation) -> Action<'_> {
 /// The requests after those that are compared one by one.
 fn rest(rest: &Rest, from: Side) -> Action<'static> {
     let words = format!("posts {} requests after the first {KEPT}", rest.count);
-    let row = Action::new(Phase::Data, from.name(), None, vec![exactly("operation", words, rest.sum())]);
+    let row = Action::new(Phase::Data, from.name(), None, vec![exactly("operation", words, rest.sum)]);
     Action { frame: (rest.count > 0).then_some(rest.frame), ..row }
 }
 

@@ -21,8 +21,8 @@ pub(super) struct Rest {
     pub count: u64,
     /// Frame of the first.
     pub frame: u64,
-    /// Of all that is to be the same.
-    hash: FxHasher,
+    /// A number that is another one if what they do is something else.
+    pub sum: u64,
     /// For each key its number, in the order of use, and the address that it was used with first.
     keys: FxHashMap<u32, (usize, u64)>,
 }
@@ -31,18 +31,15 @@ impl Rest {
     fn add(&mut self, request: &Request) {
         self.count += 1;
         self.frame = if self.count == 1 { request.frame } else { self.frame };
-        (request.name(), request.service, request.length(), request.outcome).hash(&mut self.hash);
-        (request.immediate, request.operands, request.solicited).hash(&mut self.hash);
+        let mut hash = FxHasher::default();
+        (self.sum, request.name(), request.service, request.length(), request.outcome).hash(&mut hash);
+        (request.immediate, request.operands, request.solicited).hash(&mut hash);
         if let Some(Remote { va, r_key }) = request.remote {
             let number = self.keys.len();
             let (number, start) = *self.keys.entry(r_key).or_insert((number, va));
-            (number, va.wrapping_sub(start)).hash(&mut self.hash);
+            (number, va.wrapping_sub(start)).hash(&mut hash);
         }
-    }
-
-    /// A number that is another one if what they do is something else.
-    pub(super) fn sum(&self) -> u64 {
-        self.hash.finish()
+        self.sum = hash.finish();
     }
 }
 
