@@ -14,119 +14,93 @@ pub const HEADER: &str = "frame\tsrc\tdst\topcode\tname\tdestqp\tpsn\tackreq\tpa
 /// Writes the table of a whole capture, or of what can be read of it.
 pub fn write<R: Read>(reader: &mut Reader<R>, out: &mut impl Write) -> Result<(), Error> {
     out.write_all(HEADER.as_bytes())?;
-    let mut line = Vec::new();
+    let mut line = Line(Vec::new());
     while let Some(sighting) = &reader.next()? {
         if let Some(packet) = sighting.packet() {
-            line.clear();
-            row(&mut line, sighting, packet);
-            out.write_all(&line)?;
+            line.packet(sighting, packet);
+            out.write_all(&line.0)?;
         }
     }
     Ok(out.flush()?)
 }
 
-fn row(line: &mut Vec<u8>, sighting: &Sighting, packet: &Packet) {
-    let (bth, cm, remote, aeth) = (packet.bth, packet.cm(), packet.remote(), packet.aeth());
-    sighting.number.add(line);
-    packet.datagram.src.add(line);
-    packet.datagram.dst.add(line);
-    bth.opcode.add(line);
-    packet.opcode.name.add(line);
-    bth.dest_qp.add(line);
-    bth.psn.add(line);
-    u8::from(bth.ack_req).add(line);
-    bth.pad_cnt.add(line);
-    remote.map(|remote| Hex::<16>(remote.va)).add(line);
-    remote.map(|remote| Hex::<8>(remote.r_key.into())).add(line);
-    packet.dma_length().add(line);
-    aeth.map(|aeth| aeth.syndrome).add(line);
-    aeth.map(|aeth| aeth.msn).add(line);
-    packet.immediate().map(|data| Hex::<8>(data.into())).add(line);
-    cm.map(|message| message.kind.name()).add(line);
-    cm.and_then(|message| message.local_id()).map(|id| Hex::<8>(id.into())).add(line);
-    cm.and_then(|message| message.remote_id()).map(|id| Hex::<8>(id.into())).add(line);
-    packet.payload_length().add(line);
-    packet.icrc().name().add(line);
-    sighting.time_ns.map(Seconds).add(line);
-    sighting.src_qp().add(line);
-    cm.and_then(|message| message.service()).map(|service| Hex::<16>(service.0)).add(line);
-    cm.and_then(|message| message.sidr_status()).add(line);
-    // There's a tab after each column, the last one as well.
-    line.pop();
-    line.push(b'\n');
-}
+/// A line, made column by column, each with a tab after it. Bytes are appended by hand, because `fmt` would take longer than all the
+/// decoding.
+struct Line(Vec<u8>);
 
-/// What a column holds. It's written by hand, because `fmt` would take longer for a packet than all the decoding.
-trait Column: Sized {
-    fn write(self, line: &mut Vec<u8>);
-
-    /// It, and the tab after it.
-    fn add(self, line: &mut Vec<u8>) {
-        self.write(line);
-        line.push(b'\t');
+impl Line {
+    fn packet(&mut self, sighting: &Sighting, packet: &Packet) {
+        let (bth, cm, remote, aeth) = (packet.bth, packet.cm(), packet.remote(), packet.aeth());
+        self.0.clear();
+        self.decimal(Some(sighting.number));
+        self.ip(packet.datagram.src);
+        self.ip(packet.datagram.dst);
+        self.decimal(Some(bth.opcode));
+        self.text(Some(packet.opcode.name));
+        self.decimal(Some(bth.dest_qp));
+        self.decimal(Some(bth.psn));
+        self.decimal(Some(bth.ack_req));
+        self.decimal(Some(bth.pad_cnt));
+        self.hex(remote.map(|remote| remote.va), 16);
+        self.hex(remote.map(|remote| remote.r_key), 8);
+        self.decimal(packet.dma_length());
+        self.decimal(aeth.map(|aeth| aeth.syndrome));
+        self.decimal(aeth.map(|aeth| aeth.msn));
+        self.hex(packet.immediate(), 8);
+        self.text(cm.map(|message| message.kind.name()));
+        self.hex(cm.and_then(|message| message.local_id()), 8);
+        self.hex(cm.and_then(|message| message.remote_id()), 8);
+        self.decimal(Some(packet.payload_length() as u64));
+        self.text(Some(packet.icrc().name()));
+        self.seconds(sighting.time_ns);
+        self.decimal(sighting.src_qp());
+        self.hex(cm.and_then(|message| message.service()).map(|service| service.0), 16);
+        self.decimal(cm.and_then(|message| message.sidr_status()));
+        self.end_with(b'\n');
     }
-}
 
-macro_rules! decimal {
-    ($($number:ty)*) => {$(
-        impl Column for $number {
-            fn write(self, line: &mut Vec<u8>) {
-                line.extend_from_slice(itoa::Buffer::new().format(self).as_bytes());
-            }
+    fn text(&mut self, text: Option<&str>) {
+        self.0.extend_from_slice(text.unwrap_or_default().as_bytes());
+        self.0.push(b'\t');
+    }
+
+    fn decimal(&mut self, number: Option<impl Into<u64>>) {
+        let mut digits = itoa::Buffer::new();
+        self.text(number.map(|number| digits.format(number.into())));
+    }
+
+    /// `0x` and this many digits.
+    fn hex(&mut self, number: Option<impl Into<u64>>, digits: usize) {
+        if let Some(number) = number.map(Into::into) {
+            let digit = |place| b"0123456789abcdef"[(number >> (4 * place) & 0xf) as usize];
+            self.0.extend_from_slice(b"0x");
+            self.0.extend((0..digits).rev().map(digit));
         }
-    )*};
-}
-
-decimal!(u8 u32 u64 usize);
-
-impl Column for &str {
-    fn write(self, line: &mut Vec<u8>) {
-        line.extend_from_slice(self.as_bytes());
+        self.text(None);
     }
-}
 
-impl<T: Column> Column for Option<T> {
-    fn write(self, line: &mut Vec<u8>) {
-        self.into_iter().for_each(|value| value.write(line));
-    }
-}
-
-impl Column for IpAddr {
-    fn write(self, line: &mut Vec<u8>) {
-        match self {
-            IpAddr::V4(ip) => {
-                for byte in ip.octets() {
-                    byte.write(line);
-                    line.push(b'.');
-                }
-                line.pop();
-            }
-            IpAddr::V6(ip) => line.extend_from_slice(ip.to_string().as_bytes()),
-        }
-    }
-}
-
-/// `0x` and this many digits.
-struct Hex<const DIGITS: usize>(u64);
-
-impl<const DIGITS: usize> Column for Hex<DIGITS> {
-    fn write(self, line: &mut Vec<u8>) {
-        let digit = |place: usize| b"0123456789abcdef"[(self.0 >> (4 * (DIGITS - 1 - place)) & 0xf) as usize];
-        line.extend_from_slice(b"0x");
-        line.extend_from_slice(&std::array::from_fn::<u8, DIGITS, _>(digit));
-    }
-}
-
-/// Nanoseconds as seconds with nine decimals.
-struct Seconds(u64);
-
-impl Column for Seconds {
-    fn write(self, line: &mut Vec<u8>) {
+    /// Nanoseconds as seconds with nine decimals.
+    fn seconds(&mut self, ns: Option<u64>) {
         const SECOND: u64 = 1_000_000_000;
-        (self.0 / SECOND).write(line);
-        let at = line.len();
-        // Of ten digits, the first one is where the point goes.
-        (SECOND + self.0 % SECOND).write(line);
-        line[at] = b'.';
+        let Some(ns) = ns else { return self.text(None) };
+        self.decimal(Some(ns / SECOND));
+        self.end_with(b'.');
+        let mut digits = itoa::Buffer::new();
+        self.text(digits.format(SECOND + ns % SECOND).get(1..));
+    }
+
+    fn ip(&mut self, ip: IpAddr) {
+        let IpAddr::V4(ip) = ip else { return self.text(Some(&ip.to_string())) };
+        for byte in ip.octets() {
+            self.decimal(Some(byte));
+            self.end_with(b'.');
+        }
+        self.end_with(b'\t');
+    }
+
+    /// Something else instead of the last tab.
+    fn end_with(&mut self, byte: u8) {
+        self.0.pop();
+        self.0.push(byte);
     }
 }
