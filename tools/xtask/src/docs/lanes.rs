@@ -20,8 +20,17 @@ pub struct DrawnRow {
 
 impl Recorded {
     pub fn load(lesson: &str, name: &str) -> Result<Self> {
-        let path = changes::recorded(lesson, name);
-        let run = Self::parse(&read(&path)?);
+        Self::at(&changes::recorded(lesson, name))
+    }
+
+    /// Of a change or of a lesson. The latter's packets also say which step of the story they are, which is left out.
+    pub fn at(path: &str) -> Result<Self> {
+        let (text, mut is_step) = (read(path)?, false);
+        let lines = text.lines().filter(|line| {
+            is_step = line.trim_start().starts_with("Step ") || is_step && !is_row(line);
+            !is_step
+        });
+        let run = Self::parse(&lines.collect::<Vec<_>>().join("\n"));
         ensure!(!run.rows.is_empty(), "{path} has no packet and no line");
         Ok(run)
     }
@@ -29,9 +38,8 @@ impl Recorded {
     pub fn parse(text: &str) -> Self {
         let (mut head, mut rows) = (Vec::new(), Vec::<DrawnRow>::new());
         for line in text.lines().map(String::from) {
-            let is_numbered = line.split_whitespace().next().is_some_and(|word| word.parse::<u64>().is_ok());
             match rows.last_mut() {
-                _ if is_numbered => rows.push(DrawnRow { lines: vec![line], gap: false }),
+                _ if is_row(&line) => rows.push(DrawnRow { lines: vec![line], gap: false }),
                 None => head.push(line),
                 Some(row) if line.trim() == "…" => row.gap = true,
                 Some(row) => row.lines.push(line),
@@ -73,6 +81,13 @@ impl Recorded {
         lines.push("</div>".into());
         lines
     }
+}
+
+/// A row begins with its number and its time.
+fn is_row(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let is_number = words.next().is_some_and(|word| word.parse::<u64>().is_ok());
+    is_number && words.next().is_some_and(|word| word.contains('.') && word.parse::<f64>().is_ok())
 }
 
 impl DrawnRow {

@@ -76,7 +76,10 @@ fn generated(page: &Page, what: &[&str], sources: &Sources) -> Result<Vec<String
         ["changes", lesson, names @ ..] if !names.is_empty() => changes::table(sources, lesson, names)?,
         ["case", lesson, name] => recorded::case(sources, lesson, name)?,
         ["broken", lesson, name] => fenced(recorded::whole(lesson, name)?),
-        ["broken", lesson, name, words @ ..] => fenced(recorded::some(lesson, name, words)?),
+        ["broken", lesson, name, words @ ..] => fenced(recorded::some(&changes::recorded(lesson, name), words)?),
+        ["run", name, words @ ..] if !words.is_empty() => {
+            fenced(recorded::some(&format!("captures/{name}.txt"), words)?)
+        }
         ["seen", lesson, name, words @ ..] if !words.is_empty() => recorded::linked(lesson, name, words)?,
         ["diff", old, new] => diffs::counted(sources, old, new)?,
         ["captures"] => lessons::captures()?,

@@ -52,15 +52,15 @@ pub fn whole(lesson: &str, name: &str) -> Result<Vec<String>> {
     Ok(read(changes::recorded(lesson, name))?.lines().map(String::from).collect())
 }
 
-/// The rows of a change's run that have one of these words; `WORD@2` is only the second row with it.
-pub fn some(lesson: &str, name: &str, words: &[&str]) -> Result<Vec<String>> {
-    let run = Recorded::load(lesson, name)?;
+/// The rows of a recorded run that have one of these words; `WORD@2` is only the second row with it.
+pub fn some(path: &str, words: &[&str]) -> Result<Vec<String>> {
+    let run = Recorded::at(path)?;
     let mut shown: BTreeSet<usize> = BTreeSet::new();
     for word in words {
         let (text, which) = word.split_once('@').map_or((*word, None), |(text, which)| (text, Some(which)));
         let found: Vec<usize> = (0..run.rows.len()).filter(|at| run.rows[*at].text().contains(text)).collect();
         let found = excerpts::nth(&found, which)?;
-        ensure!(!found.is_empty(), "the recorded run of {lesson}-{name} has no `{word}`");
+        ensure!(!found.is_empty(), "{path} has no `{word}`");
         shown.extend(found);
     }
     Ok(run.text(|at| shown.contains(&at)))
