@@ -154,7 +154,7 @@ test("time is stepped, and a packet on its way is touched and lost", program, as
     ({ packets } = await look());
   }
   assert.ok(packets.some((name) => name.startsWith("Write Only")), "no WRITE on the wire");
-  await press(".wb-packet:last-child");
+  await press(".wb-flight:last-child .wb-packet");
   const acts = await browser.run(() => [...document.querySelectorAll(".wb-menu button")].map((button) => button.textContent));
   assert.deepEqual(acts.slice(0, 4), ["lose", "double", "delay", "damage"]);
   await press(".wb-menu button", "lose");

@@ -3,10 +3,6 @@
 import { el } from "../player/dom.js";
 import { rightNode } from "../player/run.js";
 
-/** Where in the wire's height each direction has its way, and how far below it a packet flies that's close behind another. */
-const WAYS = { east: 0.3, west: 0.74 };
-const BELOW = 36;
-const HEIGHT = 44;
 /** Packets closer than this, in milliseconds, are close. */
 const CLOSE = 600;
 
@@ -24,7 +20,6 @@ export class Stage {
     );
     this.flying = new Map();
     this.all = [];
-    new ResizeObserver(() => this.measure()).observe(this.packets);
   }
 
   load(data, schedule) {
@@ -40,18 +35,11 @@ export class Stage {
     });
   }
 
-  measure() {
-    [this.width, this.height] = [this.packets.clientWidth, this.packets.clientHeight];
-    for (const pill of this.flying.values()) pill.width = 0;
-    if (this.schedule) this.show(this.at ?? 0);
-  }
-
   /** Puts each packet that is under way to its place. */
   show(at) {
-    this.at = at;
     for (const flight of this.all) {
       const flies = flight.begin <= at && at < flight.end;
-      if (flies) this.put(flight, this.flying.get(flight) ?? this.launch(flight));
+      if (flies) this.put(flight, this.flying.get(flight) ?? this.launch(flight), at);
       else if (this.flying.has(flight)) this.land(flight);
     }
     const { passes } = this.schedule.time(at);
@@ -59,7 +47,7 @@ export class Stage {
   }
 
   launch(flight) {
-    const { event, way, index, isLost } = flight;
+    const { event, way, isBelow, index, isLost } = flight;
     const [from, to] = [event.node, event.to].map((node) => this.data.nodes[node].split(" ")[0]);
     const button = el(
       "button",
@@ -69,27 +57,26 @@ export class Stage {
       },
       el("b", {}, event.tag.replace(/^RDMA /, "").replace(/ \(.*/, "")), el("small", {}, /psn (\+?-?\d+)/.exec(event.text)?.[1] ?? ""),
     );
-    const pill = { button, width: 0 };
+    const pill = { button, way: el("div", { class: `wb-flight ${way}${isBelow ? " below" : ""}` }, button) };
     this.flying.set(flight, pill);
-    this.packets.append(button);
+    this.packets.append(pill.way);
     return pill;
   }
 
-  put({ way, isBelow, begin, end, until = 1, isLost }, pill) {
-    pill.width ||= pill.button.offsetWidth;
-    const done = (this.at - begin) / (end - begin);
-    const along = done * until * (this.width - pill.width);
-    const x = way === "east" ? along : this.width - pill.width - along;
-    const y = WAYS[way] * this.height - HEIGHT / 2 + (isBelow ? BELOW : 0);
-    pill.button.style.transform = `translate(${x.toFixed(1)}px, ${y.toFixed(1)}px)`;
+  /** It's moved along by a part of the wire's width, and back by that part of its own: nothing has to be measured for that. */
+  put({ way, begin, end, until = 1, isLost }, pill, at) {
+    const done = (at - begin) / (end - begin);
+    const along = `${((way === "east" ? done * until : 1 - done * until) * 100).toFixed(2)}%`;
+    pill.way.style.transform = `translateX(${along})`;
+    pill.button.style.transform = `translateX(-${along})`;
     if (isLost) pill.button.style.opacity = String(Math.min(1, (1 - done) * 4));
   }
 
   land(flight) {
-    const { button } = this.flying.get(flight);
+    const { button, way } = this.flying.get(flight);
     // Whoever went there by key stays in the workbench.
     if (button === document.activeElement) this.element.closest(".wb").focus({ preventScroll: true });
-    button.remove();
+    way.remove();
     this.flying.delete(flight);
   }
 }

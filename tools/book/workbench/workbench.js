@@ -22,6 +22,9 @@ import { Playhead, RATES } from "./playhead.js";
 import { Schedule } from "./schedule.js";
 import { Stage, duration } from "./stage.js";
 
+/** The page that's about workbenches, from any other. */
+const HOME = `${globalThis.path_to_root ?? ""}docs/workbench.html`;
+
 let core, count = 0;
 
 /** Puts a workbench into an element. */
@@ -41,14 +44,14 @@ class Workbench {
     this.scripts = start?.split("\n\n") ?? [];
     this.before = [];
     const own = start ? [] : page ? all.filter((one) => one.page === page) : all;
-    this.first = { challenge: own.find(({ name }) => name === challenge) ?? null, script: script ?? this.scripts.shift() ?? own[0]?.script ?? "" };
+    this.first = { challenge: own.find(({ name }) => name === challenge) ?? (page ? own[0] : null), script: script ?? this.scripts.shift() ?? own[0]?.script ?? "" };
     this.isStart = start !== undefined;
     this.playhead = new Playhead((plays) => this.show(plays));
     this.build(`wb-${count++}`, own);
   }
 
   build(id, own) {
-    this.challenges = new Challenges(own, (challenge) => this.choose(challenge));
+    this.challenges = new Challenges(own, (challenge) => this.choose(challenge), HOME);
     this.nodes = { client: new Node("left", "Client"), server: new Node("right", "Server") };
     this.stage = new Stage((index) => this.touch(index));
     this.editor = new Editor(id, (script) => this.run(script));
@@ -225,12 +228,14 @@ class Workbench {
     const begun = schedule.begun(at);
     this.slider.value = schedule.place(at);
     this.clock.textContent = duration(schedule.time(at).now);
+    const ended = !plays && at >= schedule.length - 0.5;
+    const now = [begun, plays, ended, this.turn].join();
+    if (now === this.shown) return;
+    this.shown = now;
     this.play.textContent = plays ? "Pause" : "Play";
     this.play.setAttribute("aria-label", plays ? "Pause (space)" : "Play (space)");
     this.element.classList.toggle("playing", plays);
-    const ended = !plays && at >= schedule.length - 0.5;
-    if (begun !== this.begun || plays !== this.plays || ended !== this.ended) this.caption(begun, plays, ended);
-    [this.begun, this.plays, this.ended] = [begun, plays, ended];
+    this.caption(begun, plays, ended);
     this.details.show(begun);
     this.editor.acts(this.lineOf(begun));
   }
@@ -286,7 +291,7 @@ class Workbench {
   /** The address of this script, in the clipboard if the page may, and in the page's own address in any case. */
   async share() {
     const hash = new URLSearchParams({ script: this.script, ...(this.challenges.now ? { challenge: this.challenges.now.name } : {}) });
-    const link = new URL(`${globalThis.path_to_root ?? ""}docs/workbench.html#${hash}`, location.href).href;
+    const link = new URL(`${HOME}#${hash}`, location.href).href;
     if (location.pathname.endsWith("/workbench.html")) history.replaceState(history.state, "", `#${hash}`);
     try {
       await navigator.clipboard.writeText(link);
