@@ -44,7 +44,7 @@ export class Node {
     this.lane = el("ol", { class: "wb-lane", "aria-label": `What the ${name}'s program does` });
     this.memory = el("div", { class: "rp-memory", tabindex: 0, role: "region", "aria-label": `Memory of the ${name}` });
     this.nic = el("div", { class: "wb-nic" });
-    const floor = (title, part) => el("div", { class: "wb-floor" }, el("h4", {}, title), part);
+    const floor = (title, part) => el("div", { class: `wb-floor wb-of-${title.toLowerCase()}` }, el("h4", {}, title), part);
     this.element = el(
       "section",
       { class: `rp-pane rp-host rp-${side} wb-node wb-${side}`, "aria-label": name },

@@ -57,7 +57,7 @@ class Workbench {
     this.editor = new Editor(id, (script) => this.run(script));
     this.actions = new Actions((line) => this.add(line));
     this.details = new Details((count) => this.playhead.goto(this.schedule.begins[count - 1]));
-    this.say = el("p", { class: "wb-say", "aria-live": "polite" });
+    this.say = el("div", { class: "wb-say", "aria-live": "polite", tabindex: 0, role: "region", "aria-label": "What happens" });
     this.undo = button("Undo the last change of the script", "Undo", () => this.back());
     this.told = el("p", { class: "wb-told", role: "status" });
     this.breaks = el("p", { class: "wb-first" }, button("Now break it", "Now break it", () => this.breakIt(), { class: "wb-break" }));
