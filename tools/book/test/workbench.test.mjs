@@ -1,13 +1,13 @@
 // The workbench as a reader uses it: everything is pressed, and each time the script, the run and the picture are asked what happened.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { Browser } from "./support/browser.mjs";
-import { SITE, start, TOOLS, WIRE } from "./support/site.mjs";
+import { REPOSITORY, SITE, start, TOOLS, WIRE } from "./support/site.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "workbench-"));
 let browser, site;
@@ -165,6 +165,60 @@ test("time is stepped, and a packet on its way is touched and lost", program, as
   const lost = await look();
   assert.match(lost.clock, /ms$/);
   assert.match(lost.client, /IBV_WC_SUCCESS/);
+});
+
+/** The challenges as they're written, each with a script that passes. */
+function challenges() {
+  const folder = join(REPOSITORY, "tools/workbench/challenges");
+  const code = (part) => /```text\n([^]*?)```/.exec(part)[1];
+  return readdirSync(folder).flatMap((page) => readFileSync(join(folder, page), "utf8").split("\n## ").slice(1).map((text) => {
+    const [first, ...parts] = text.split("\n### ");
+    const part = (name) => parts.find((part) => part.startsWith(`${name}\n`));
+    return { name: first.split(":")[0], page: page.replace(".md", ""), begin: code(part("Begin")), right: code(part("Right")), after: part("Afterwards").split("\n")[1].slice(0, 20).replaceAll("`", "") };
+  }));
+}
+
+test("each challenge is failed by the script that it begins with, passed by a right one, and then explained", program, async () => {
+  await open();
+  const all = challenges();
+  const listed = await browser.run(() => [...document.querySelectorAll(".wb-choose option")].map((option) => option.value).filter(Boolean));
+  assert.deepEqual([...listed].sort(), all.map(({ name }) => name).sort());
+  assert.ok(all.length >= 30);
+  const wrong = [];
+  for (const { name, begin, right, after } of all) {
+    await browser.run((name) => {
+      const list = document.querySelector(".wb-choose select");
+      list.value = name;
+      list.dispatchEvent(new Event("input", { bubbles: true }));
+    }, name);
+    await settled();
+    await press("[aria-label^='To the end']");
+    const before = await look();
+    if (before.script !== begin || !before.verdict.startsWith("Not yet. ")) wrong.push(`${name} begins with: ${before.verdict}`);
+    await write(right);
+    await press("[aria-label^='To the end']");
+    const { verdict, wrong: error } = await look();
+    if (!verdict.startsWith("Done. ") || !verdict.includes(after)) wrong.push(`${name}: ${error} ${verdict}`);
+  }
+  assert.deepEqual(wrong, []);
+  // What's done is remembered.
+  await open();
+  const done = await browser.run(() => [...document.querySelectorAll(".wb-choose option")].filter((option) => option.textContent.startsWith("✓")).length);
+  assert.equal(done, all.length);
+  await browser.run(() => localStorage.clear());
+});
+
+test("each page that has challenges shows its own, ready to be done", program, async () => {
+  const all = challenges();
+  for (const page of new Set(all.map(({ page }) => page))) {
+    await open(`${site.url}docs/${page === "06_send_recv_state_machine" ? "06_driving_the_machine" : page}.html`);
+    const { listed, task } = await browser.run(() => ({
+      listed: [...document.querySelectorAll(".wb-choose option")].map((option) => option.value).filter(Boolean), task: document.querySelector(".wb-task").textContent,
+    }));
+    assert.deepEqual(listed, all.filter((of) => of.page === page).map(({ name }) => name), page);
+    assert.ok(task.length > 20, page);
+    assert.deepEqual(await browser.complaints(), [], page);
+  }
 });
 
 test("a link gives somebody else the same script", program, async () => {

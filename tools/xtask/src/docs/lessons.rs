@@ -6,6 +6,7 @@ use anyhow::Result;
 use run::files::read;
 use run::story::{self, Step, Story, MAIN};
 use std::path::Path;
+use workbench::challenge::{self, Challenge};
 
 /// Lessons that have no row, page, picture, capture or story. The Makefile and cargo find their folders themselves.
 pub fn problems(sources: &Sources) -> Result<Vec<String>> {
@@ -45,6 +46,15 @@ pub fn table(sources: &Sources) -> Result<Vec<String>> {
         [format!("[{0}]({0}.md)", lesson.name), about.to_owned(), captures]
     };
     Ok(page::table(&["lesson", "shows", "captures"], sources.lessons.iter().map(row)))
+}
+
+/// The table of the workbench's challenges, for a page in docs/.
+pub fn challenges() -> Vec<String> {
+    let row = |of: Challenge| {
+        let page = of.page.split('_').next().filter(|number| number.parse::<u8>().is_ok()).unwrap_or("What RDMA is");
+        [format!("[{page}]({}.md)", of.page), of.title.to_owned(), of.task.replace("\n\n", " ")]
+    };
+    page::table(&["page", "challenge", "what to make happen"], challenge::all().into_iter().map(row))
 }
 
 /// What happens in a story, and which packets that puts on the wire.

@@ -7,6 +7,7 @@ use super::{changes, diffs, drawings, excerpts, lessons, links, recorded, refere
 use anyhow::{bail, ensure, Context, Result};
 use run::files::read;
 use std::ops::Range;
+use workbench::challenge;
 
 /// What comes of comparing a marked part with its source.
 enum Verdict {
@@ -56,7 +57,11 @@ fn verdict(page: &Page, mark: &Mark, sources: &Sources) -> Result<Verdict> {
         ("cited", folders) if !folders.is_empty() => Compared(tables::cited(&table()?, folders)),
         ("tried", paths) if !paths.is_empty() => Compared(tables::tried(&table()?, paths)?),
         // The book has it there; a forge shows nothing.
-        ("workbench", [_]) => Compared(Wrong::new()),
+        ("workbench", [name]) => {
+            let is_known = ["all", "start"].contains(name) || challenge::all().iter().any(|of| of.page == *name);
+            ensure!(is_known, "no challenge is of the page {name}: tools/workbench/challenges has them");
+            Compared(Wrong::new())
+        }
         ("caused", ["change"]) => Compared(recorded::caused(&table()?, page, sources)?),
         ("order", [capture, node]) => Compared(states::order(&table()?, capture, node, sources)?),
         ("states", [capture]) => Compared(states::problems(&table()?, mark.line, capture, sources)?),
@@ -85,6 +90,7 @@ fn generated(page: &Page, what: &[&str], sources: &Sources) -> Result<Vec<String
         ["captures"] => lessons::captures()?,
         ["steps", name] => lessons::steps(name)?,
         ["lessons"] => lessons::table(sources)?,
+        ["challenges"] => lessons::challenges(),
         ["differences"] => reference::differences()?,
         ["needs"] => reference::needs(&read("tools/lab/needs.txt")?),
         ["opcodes"] => reference::opcodes()?,
