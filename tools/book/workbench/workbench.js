@@ -176,9 +176,8 @@ class Workbench {
     const [before, at] = [this.data, this.playhead.at];
     this.said = said;
     this.data = said.play;
-    this.flights = new Map(said.in_flight.map((flight) => [flight.event, flight]));
-    const arrives = said.in_flight.map(({ event, arrives_us }) => [event, arrives_us]);
-    this.schedule = new Schedule(this.data, said.times_us, new Map(arrives));
+    this.flights = flights(said);
+    this.schedule = new Schedule(this.data, said.times_us, new Map([...this.flights].map(([event, { arrives_us }]) => [event, arrives_us])));
     const opens = this.opens();
     const differs = before && !whole ? difference(before, this.data) : opens;
     // What both programs do to set up is no news.
@@ -327,6 +326,14 @@ class Workbench {
     key.preventDefault();
     acts[key.key]();
   }
+}
+
+/** What's on the wire, by the events of the packets. With a switch a packet is recorded when it comes out, so that its event says
+ * whether it does, and not what was sent. */
+function flights({ play: { events }, times_us, in_flight }) {
+  if (in_flight.every(({ event }) => events[event]?.to !== undefined)) return new Map(in_flight.map((flight) => [flight.event, flight]));
+  const packets = [...events.entries()].filter(([, event]) => isPacket(event));
+  return new Map(packets.map(([index, { notes }]) => [index, { arrives_us: notes?.some((note) => note.includes("dropped")) ? [] : [times_us[index]] }]));
 }
 
 /** How many events two runs have in common from their beginning. */

@@ -51,7 +51,8 @@ pub fn table(sources: &Sources) -> Result<Vec<String>> {
 /// The table of the workbench's challenges, for a page in docs/.
 pub fn challenges() -> Vec<String> {
     let row = |of: Challenge| {
-        let page = of.page.split('_').next().filter(|number| number.parse::<u8>().is_ok()).unwrap_or("What RDMA is");
+        let number = of.page.split('_').next().filter(|number| number.parse::<u8>().is_ok());
+        let page = number.map_or("What RDMA is".to_owned(), |number| format!("lesson {number}"));
         [format!("[{page}]({}.md)", of.page), of.title.to_owned(), of.task.replace("\n\n", " ")]
     };
     page::table(&["page", "challenge", "what to make happen"], challenge::all().into_iter().map(row))
