@@ -13,6 +13,7 @@ use roce::field::Field;
 use roce::opcode::{Operation, Service as Transport};
 use roce::track::Side;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// Something that must be the same.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -66,11 +67,11 @@ impl<'c> Action<'c> {
 }
 
 /// A connection in rows: those that every connection has, in their order, and the client's and the server's requests.
-pub(super) fn rows(conversation: &Conversation) -> (Vec<Action<'_>>, [Vec<Action<'_>>; 2]) {
-    let keys = Side::BOTH.map(|owner| Keys::of(conversation, owner));
+pub(super) fn rows(conversation: &Conversation) -> (Vec<Action<'_>>, [impl Iterator<Item = Action<'_>>; 2]) {
+    let keys = Rc::new(Side::BOTH.map(|owner| Keys::of(conversation, owner)));
     let rests = Side::BOTH.map(|from| rest(&conversation.streams[from as usize].rest, from));
     let end = rests.into_iter().chain([end(conversation)]);
-    let requests = Side::BOTH.map(|from| requests(conversation.requests(from), from, &keys));
+    let requests = Side::BOTH.map(|from| requests(conversation.requests(from), from, keys.clone()));
     (end.chain(connect(conversation, &keys)).collect(), requests)
 }
 
@@ -198,10 +199,10 @@ fn rest(rest: &Rest, from: Side) -> Action<'static> {
 }
 
 /// The requests of one side.
-fn requests<'c>(requests: &'c [Request], from: Side, keys: &[Keys; 2]) -> Vec<Action<'c>> {
-    let (own, peers) = (&keys[from as usize], &keys[from.other() as usize]);
+fn requests(requests: &[Request], from: Side, keys: Rc<[Keys; 2]>) -> impl Iterator<Item = Action<'_>> {
     let mut written = HashMap::new();
-    let rows = requests.iter().zip(1..).map(|(request, nth)| {
+    requests.iter().zip(1..).map(move |(request, nth)| {
+        let (own, peers) = (&keys[from as usize], &keys[from.other() as usize]);
         let mut facts = what_it_does(request);
         if let Some(remote) = request.remote {
             let (name, away) = peers.place(remote.r_key, remote.va);
@@ -236,8 +237,7 @@ fn requests<'c>(requests: &'c [Request], from: Side, keys: &[Keys; 2]) -> Vec<Ac
             outcome,
             request: Some((from, nth, request)),
         }
-    });
-    rows.collect()
+    })
 }
 
 fn what_it_does(request: &Request) -> Vec<Fact> {

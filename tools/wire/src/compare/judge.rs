@@ -19,9 +19,15 @@ pub(super) fn compare(mine: &Conversation, reference: &Conversation, model: &'st
     let mut judge = Judge { mine, model, found: Vec::new() };
     let ((mine, my_requests), (reference, its_requests)) = (rows(mine), rows(reference));
     mine.iter().zip(&reference).for_each(|(my, its)| judge.both(my, its));
-    for (my, its) in my_requests.iter().zip(&its_requests) {
-        let mut before = 0;
-        for pair in pairs(my, its, &[|row| &row.facts, |row| &row.facts[..1]]) {
+    for (my, its) in my_requests.into_iter().zip(its_requests) {
+        let (mut my, mut its, mut before) = (my.peekable(), its.peekable(), 0);
+        // What's the same from the beginning on, which is nearly always all of it, need not be kept.
+        while my.peek().zip(its.peek()).is_some_and(|(my, its)| my.facts == its.facts && my.outcome == its.outcome) {
+            my.next();
+            before = its.next().and_then(|its| its.frame).unwrap_or(0);
+        }
+        let (my, its): (Vec<_>, Vec<_>) = (my.collect(), its.collect());
+        for pair in pairs(&my, &its, &[|row| &row.facts, |row| &row.facts[..1]]) {
             match pair {
                 (Some(my), Some(its)) => {
                     before = its.frame.unwrap_or(0);

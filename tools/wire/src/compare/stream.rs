@@ -114,6 +114,7 @@ impl Stream {
     /// The capture is at its end.
     pub(super) fn end(&mut self, mtu: Option<u32>) {
         self.settle(self.requests.len().min(KEPT)..self.requests.len(), mtu);
+        self.requests.shrink_to_fit();
     }
 
     /// The request that a packet is part of, or answers.
