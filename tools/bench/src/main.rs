@@ -33,7 +33,7 @@ const KINDS: [Kind; 6] = [
     ("store", "GET of lesson 12 by READs, beside a request", "One client, twenty keys, some liked more than others (Zipf), values of some 30 bytes. The client sleeps until its completion comes, and so does the server's program.", store::figures),
     ("ring", "The ring of lesson 13, by ranks", "On the device in user space, all ranks on this machine: a vector of 1 MiB, its bytes by the time of rank 0. More ranks share the same processors.", ring::figures),
     ("tcp", "RDMA beside TCP", "In the same machines. SoftRoCE does in software what a NIC does in hardware: it is for learning, and not for speed.", tcp::figures),
-    ("captures", "Reading captures", "`wire show --format tsv`, `wire compare` and `wire explain` beside tshark with twelve of the table's fields: a million packets, of which each 17th is an ACK and the others are WRITEs.", captures::figures),
+    ("captures", "Reading captures", "`wire show --format tsv`, `wire compare` and `wire explain` beside tshark with twelve of the table's fields: a million packets, of which each 17th is an ACK and the others are WRITEs. What counts is the processor's time.", captures::figures),
 ];
 
 /// Measures what is called fast here, beside its reference.
