@@ -107,7 +107,7 @@ test("a player is put in its place once, and what is below stays where it is", a
   await browser.until(() => document.querySelector(".run .rp"));
   await browser.run(() => new Promise((done) => setTimeout(done, 300)));
   const seen = await browser.run(() => ({
-    players: document.querySelectorAll(".rp").length,
+    players: document.querySelectorAll(".run .rp").length,
     links: document.querySelectorAll(".run a[href*='wireshark.html']").length,
     moved: window.moved,
     unsized: [...document.images].filter((image) => !image.getAttribute("width") || !image.getAttribute("height")).length,
