@@ -217,6 +217,7 @@ test("each page that has challenges shows its own, ready to be done", program, a
     }));
     assert.deepEqual(listed, all.filter((of) => of.page === page).map(({ name }) => name), page);
     assert.ok(task.length > 20, page);
+    assert.equal(await browser.run(() => document.querySelector(".wb-choose a").href), `${site.url}docs/workbench.html`);
     assert.deepEqual(await browser.complaints(), [], page);
   }
 });
@@ -225,11 +226,22 @@ test("a link gives somebody else the same script", program, async () => {
   await open();
   const script = `${WRITE}wire drop 1st RDMA Write Only from client\n`;
   await write(script);
+  await browser.run(() => { navigator.clipboard.writeText = async (text) => { window.copied = text; }; });
   await press("[aria-label^='Copy a link']");
-  const address = await browser.run(() => location.href);
-  assert.match(address, /#script=/);
+  const address = await browser.run(() => window.copied);
+  assert.ok(address.startsWith(`${page()}#script=`), address);
+  assert.equal(await browser.run(() => location.href), address);
   await open(address);
   assert.equal((await look()).script, script);
+  // What somebody has made up is text, and there is a picture all the same.
+  await open(`${page()}#script=${encodeURIComponent("<img src=x onerror=window.hit=1>")}`);
+  const { wrong, line, places } = await look();
+  assert.match(wrong, /^Line 1: .*<img/);
+  assert.equal(line, "1");
+  assert.ok(places > 3);
+  await press(".rp-play");
+  assert.equal(await browser.run(() => window.hit ?? "not run"), "not run");
+  assert.deepEqual(await browser.complaints(), []);
 });
 
 test("a run is saved as a file that other programs read", program, async () => {

@@ -22,8 +22,8 @@ import { Playhead, RATES } from "./playhead.js";
 import { Schedule } from "./schedule.js";
 import { Stage, duration } from "./stage.js";
 
-/** The page that's about workbenches, from any other. */
-const HOME = `${globalThis.path_to_root ?? ""}docs/workbench.html`;
+/** The page that's about workbenches, from any other. (The book's pages say where its root is.) */
+const HOME = `${path_to_root}docs/workbench.html`;
 
 let core, count = 0;
 
@@ -124,7 +124,12 @@ class Workbench {
     this.challenges.show((shared !== null ? named : named ?? this.first.challenge) ?? null);
     this.start = this.challenges.now?.script ?? this.first.script;
     await this.run(shared ?? this.start);
-    if (this.schedule) this.playhead.play();
+    // A link may have a script that isn't understood: then there's a picture all the same, and what's wrong is said.
+    if (!this.schedule) {
+      await this.run(this.start);
+      await this.run(shared);
+    }
+    this.playhead.play();
   }
 
   choose(challenge) {
@@ -269,7 +274,11 @@ class Workbench {
   menuFor(index) {
     const event = this.data?.events[index];
     const rules = this.flights?.get(index)?.rules;
-    if (!event || !rules) return this.stage.menu.replaceChildren();
+    if (!event || !rules) {
+      // Whoever was there by key stays in the workbench.
+      if (this.stage.menu.contains(document.activeElement)) this.element.focus({ preventScroll: true });
+      return this.stage.menu.replaceChildren();
+    }
     const act = (name) => el("button", { type: "button", click: () => this.add(`wire ${rules[name]}`) }, name);
     this.stage.menu.replaceChildren(
       el("p", {}, el("b", {}, event.tag), ` ${event.length} bytes`),
