@@ -21,10 +21,15 @@ fi
 linker=$(find "$WASM/usr/bin" -name 'wasm-ld-*' 2>/dev/null | head -n 1)
 [ -z "$linker" ] || export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER="$linker"
 # Debian 12 has the standard library for this target as its source.
-std=
+std='' small=''
 if ! is_ready; then
     export RUSTC_BOOTSTRAP=1
-    std="-Zbuild-std=std,panic_abort -Zbuild-std-features="
+    std=-Zbuild-std=std,panic_abort
+    small=-Zbuild-std-features=optimize_for_size
+    # Nobody reads what a panic says in there. A compiler that can't leave it out makes a larger program.
+    quiet='-Zunstable-options -Cpanic=immediate-abort -Zlocation-detail=none'
+    # shellcheck disable=SC2086
+    if rustc $quiet --print cfg >/dev/null 2>&1; then export RUSTFLAGS="$quiet"; fi
 fi
 [ -e "$WASM/target/$target" ] || echo 'site: compiling wire explain and the bench for the browser (some minutes, once)' >&2
 
@@ -47,6 +52,7 @@ packed() { cat "$1"; }
 program wire program.js 'globalThis.explainer = { program: ' ' };' --features browser
 # The bench is loaded by pages that many read, so it's compiled to be small, and packed: text of packed bytes is packed once more on its
 # way, text of others hardly at all. The page unpacks it (DecompressionStream).
+std="$std $small"
 export CARGO_PROFILE_RELEASE_OPT_LEVEL=z CARGO_PROFILE_RELEASE_STRIP=true
 packed() { gzip -9 -n -c "$1"; }
 program workbench workbench.js 'globalThis.workbenchProgram = ' ';'

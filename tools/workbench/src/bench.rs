@@ -8,7 +8,7 @@ use nic::congestion::Parameters;
 use nic::memory::Access;
 use pair::{CLIENT, SERVER};
 use run::file::Line;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Packets after which a run that would go on for ever is ended. The player shows 3,000 events at the most, and a packet comes
@@ -29,7 +29,7 @@ pub struct Run {
     /// For each call, the number of the event at which it was made, or began to wait; None if it never was.
     pub made: Vec<Option<u64>>,
     /// The calls that were never made, or wait for ever, by their places.
-    pub waiting: BTreeSet<usize>,
+    pub waiting: Vec<usize>,
     /// Why it was ended before it had come to its end by itself.
     pub ended: Option<String>,
 }
@@ -71,7 +71,7 @@ pub fn run(script: &Script) -> Result<Run> {
     };
     bench.plug(&rules)?;
     let ended = bench.run();
-    let waiting: BTreeSet<usize> = bench.strands.iter().flat_map(|strand| strand.calls.iter().copied()).collect();
+    let waiting: Vec<usize> = bench.strands.iter().flat_map(|strand| strand.calls.iter().copied()).collect();
     if let Some(why) = &ended {
         bench.wire.says(None, Line::of_lab("stopped", why));
     }

@@ -3,14 +3,14 @@
 use crate::bench::{self, Run};
 use crate::challenge::{self, Verdict};
 use crate::node::{Completed, Connection, Node, Region};
-use crate::script::{self, Script, NODES};
+use crate::script::{self, Script, Timed, NODES};
 use crate::sentence::sentence;
 use crate::wire::Flight;
 use ::wire::explain::explain;
 use ::wire::play;
 use run::capture::Reader;
+use serde::Serialize;
 use serde_json::{json, Value};
-use std::collections::HashMap;
 use std::time::Duration;
 
 /// Bytes of each memory that are shown.
@@ -42,38 +42,152 @@ fn wrong(line: usize, says: &str) -> Value {
     json!({ "error": { "line": line, "says": says } })
 }
 
+/// What a page gets of a run; the player's data and the explanation are text already.
+#[derive(Serialize)]
+struct Told<'a> {
+    sentence: &'a str,
+    verdict: Option<Judged>,
+    stopped: Option<&'a str>,
+    nodes: Vec<State>,
+    lines: Vec<Made>,
+    in_flight: Vec<InFlight>,
+    /// When each of the player's events happened.
+    times_us: Vec<f64>,
+}
+
+/// What the judge of a challenge says.
+#[derive(Serialize)]
+struct Judged {
+    passed: bool,
+    says: String,
+    afterwards: Option<String>,
+}
+
+/// Where in the run a line of the script was made.
+#[derive(Serialize)]
+struct Made {
+    line: usize,
+    node: &'static str,
+    /// Its number in the run file, and the place of the player's event.
+    frame: Option<u64>,
+    event: Option<usize>,
+    us: Option<f64>,
+    /// Whether it waits for ever, or was never reached.
+    waits: bool,
+}
+
+/// A packet.
+#[derive(Serialize)]
+struct InFlight {
+    frame: u64,
+    event: Option<usize>,
+    from: &'static str,
+    name: &'static str,
+    sent_us: f64,
+    arrives_us: Vec<f64>,
+    damaged: bool,
+    rules: Touches,
+}
+
+/// The rules that would do something to just this packet.
+#[derive(Serialize)]
+struct Touches {
+    lose: String,
+    double: String,
+    delay: String,
+    damage: String,
+    swap: String,
+    cut: String,
+}
+
+/// A node at the end of the run.
+#[derive(Serialize)]
+struct State {
+    name: &'static str,
+    dead: bool,
+    connection: &'static str,
+    qp: Pair,
+    memory: Bytes,
+    regions: Vec<Registered>,
+    receives: Vec<Posted>,
+    completions: Vec<Complete>,
+}
+
+#[derive(Serialize)]
+struct Pair {
+    number: u32,
+    state: String,
+    mtu: u32,
+    timeout: u8,
+    retry_cnt: u8,
+    rnr_retry: u8,
+    min_rnr_timer: u8,
+    max_rd_atomic: u8,
+    sends_waiting: usize,
+    receives_waiting: usize,
+}
+
+#[derive(Serialize)]
+struct Bytes {
+    address: String,
+    size: usize,
+    bytes: String,
+}
+
+#[derive(Serialize)]
+struct Registered {
+    from: usize,
+    to: usize,
+    rights: String,
+    key: String,
+    registered: bool,
+}
+
+#[derive(Serialize)]
+struct Posted {
+    wr_id: u64,
+    from: usize,
+    to: usize,
+}
+
+#[derive(Serialize)]
+struct Complete {
+    wr_id: u64,
+    opcode: &'static str,
+    status: u32,
+    name: &'static str,
+    length: u32,
+    imm: Option<u32>,
+    us: f64,
+    polled: bool,
+}
+
 fn told(script: &Script, run: &Run, challenge: Option<&str>) -> anyhow::Result<String> {
     let file = run.record.file.as_slice();
     let explanation = explain(&mut Reader::new(file)?)?;
     let player = play::run(file, "the bench", None)?;
     let numbers: Vec<u64> = player.numbers().collect();
-    let events: HashMap<u64, usize> = numbers.iter().copied().zip(0..).collect();
-    let times: Vec<f64> = numbers.iter().map(|number| microseconds(time(run, *number))).collect();
-    let lines = lines(script, run, &events);
-    let flights: Vec<Value> = run.record.flights.iter().map(|flight| in_flight(flight, &events)).collect();
     let sentence = sentence(script, run);
-    let verdict = challenge.and_then(|name| verdict(name, file, &sentence));
-    let rest = json!({
-        "sentence": sentence,
-        "explain": explanation.shown(),
-        "nodes": run.nodes.iter().zip(NODES).map(|(node, name)| state(node, name)).collect::<Vec<_>>(),
-        "lines": lines,
-        "in_flight": flights,
-        "times_us": times,
-        "stopped": run.ended,
-        "verdict": verdict,
-    });
-    // The player's data are text already, and long.
-    let rest = rest.to_string();
-    Ok(format!("{{\"play\":{},{}", player.json(), rest.strip_prefix('{').unwrap_or_default()))
+    let told = Told {
+        verdict: challenge.and_then(|name| verdict(name, file, &sentence)),
+        sentence: &sentence,
+        stopped: run.ended.as_deref(),
+        nodes: run.nodes.iter().zip(NODES).map(|(node, name)| state(node, name)).collect(),
+        lines: script.calls.iter().enumerate().map(|(at, call)| made(run, at, call, &numbers)).collect(),
+        in_flight: run.record.flights.iter().map(|flight| in_flight(flight, &numbers)).collect(),
+        times_us: numbers.iter().map(|number| microseconds(time(run, *number))).collect(),
+    };
+    let told = serde_json::to_string(&told)?;
+    let rest = told.strip_prefix('{').unwrap_or_default();
+    Ok(format!("{{\"play\":{},\"explain\":{},{rest}", player.json(), explanation.shown()))
 }
 
 /// What the judge of a challenge says; None if there's none of this name.
-fn verdict(name: &str, file: &[u8], sentence: &str) -> Option<Value> {
+fn verdict(name: &str, file: &[u8], sentence: &str) -> Option<Judged> {
     let challenge = challenge::all().into_iter().find(|challenge| challenge.name == name)?;
     let Verdict { passed, says } = challenge.judge(file).ok()?;
-    let (says, afterwards) = if passed { (sentence.to_owned(), Some(challenge.afterwards)) } else { (says, None) };
-    Some(json!({ "passed": passed, "says": says, "afterwards": afterwards }))
+    let says = if passed { sentence.to_owned() } else { says };
+    Some(Judged { passed, says, afterwards: passed.then_some(challenge.afterwards) })
 }
 
 fn microseconds(time: Duration) -> f64 {
@@ -86,31 +200,44 @@ fn time(run: &Run, number: u64) -> Duration {
     run.record.times.get(place).copied().unwrap_or_default()
 }
 
-/// For each line of the script where in the run it was made.
-fn lines(script: &Script, run: &Run, events: &HashMap<u64, usize>) -> Vec<Value> {
-    let calls = script.calls.iter().enumerate().map(|(at, call)| {
-        let frame = run.made[at];
-        // Not all of them are events of the player: the next one that is.
-        let event = frame.and_then(|frame| (frame..frame + 4).find_map(|number| events.get(&number)));
-        let time = frame.map(|frame| microseconds(time(run, frame)));
-        let waits = run.waiting.contains(&at);
-        json!({ "line": call.line, "node": NODES[call.node], "frame": frame, "event": event, "us": time, "waits": waits })
-    });
-    calls.collect()
+/// The place of the player's event with this number in the file, or of the next one: not everything is an event.
+fn event(numbers: &[u64], number: u64) -> Option<usize> {
+    let place = numbers.partition_point(|other| *other < number);
+    (place < numbers.len()).then_some(place)
 }
 
-/// A packet, and the rules that would do something to just this one.
-fn in_flight(flight: &Flight, events: &HashMap<u64, usize>) -> Value {
-    let Flight { frame, from, sent, arrives, name, nth, .. } = flight;
+fn made(run: &Run, at: usize, call: &Timed, numbers: &[u64]) -> Made {
+    let frame = run.made[at];
+    Made {
+        line: call.line,
+        node: NODES[call.node],
+        frame,
+        event: frame.and_then(|frame| event(numbers, frame)),
+        us: frame.map(|frame| microseconds(time(run, frame))),
+        waits: run.waiting.contains(&at),
+    }
+}
+
+fn in_flight(flight: &Flight, numbers: &[u64]) -> InFlight {
+    let Flight { frame, from, sent, arrives, name, nth, is_damaged, .. } = flight;
     let rule = |act: &str| format!("{act} {} {name} from {}", ordinal(*nth), NODES[*from]);
-    json!({
-        "frame": frame, "event": events.get(frame), "from": NODES[*from], "name": name, "sent_us": microseconds(*sent),
-        "arrives_us": arrives.iter().map(|at| microseconds(*at)).collect::<Vec<_>>(),
-        "rules": {
-            "lose": rule("drop"), "double": rule("duplicate"), "delay": rule("delay") + " by 1 ms",
-            "damage": rule("corrupt"), "swap": rule("swap"), "cut": rule("cut"),
+    InFlight {
+        frame: *frame,
+        event: event(numbers, *frame),
+        from: NODES[*from],
+        name,
+        sent_us: microseconds(*sent),
+        arrives_us: arrives.iter().map(|at| microseconds(*at)).collect(),
+        damaged: *is_damaged,
+        rules: Touches {
+            lose: rule("drop"),
+            double: rule("duplicate"),
+            delay: rule("delay") + " by 1 ms",
+            damage: rule("corrupt"),
+            swap: rule("swap"),
+            cut: rule("cut"),
         },
-    })
+    }
 }
 
 /// `1st`, `2nd`, as rules count.
@@ -125,40 +252,57 @@ pub fn ordinal(number: u64) -> String {
     format!("{number}{ending}")
 }
 
-/// A node at the end of the run.
-fn state(node: &Node, name: &str) -> Value {
+fn state(node: &Node, name: &'static str) -> State {
     let attributes = node.qp.attributes();
-    let (sends, receives) = node.qp.waiting();
-    let connection = match node.connection {
-        Connection::Coming => "coming",
-        Connection::Up => "up",
-        Connection::Over => "over",
+    let (sends_waiting, receives_waiting) = node.qp.waiting();
+    let region = |Region { bytes, access, key, is_there }: &Region| Registered {
+        from: bytes.start,
+        to: bytes.end,
+        rights: access.to_string(),
+        key: format!("{key:#x}"),
+        registered: *is_there,
     };
-    let region = |Region { bytes, access, key, is_there }: &Region| {
-        json!({
-            "from": bytes.start, "to": bytes.end, "rights": access.to_string(), "key": format!("{key:#x}"),
-            "registered": is_there,
-        })
+    let completed = |Completed { at, wc, is_polled }: &Completed| Complete {
+        wr_id: wc.wr_id,
+        opcode: wc.opcode.name(),
+        status: wc.status as u32,
+        name: wc.status.name(),
+        length: wc.length,
+        imm: wc.immediate,
+        us: microseconds(*at),
+        polled: *is_polled,
     };
-    let completed = |Completed { at, wc, is_polled }: &Completed| {
-        json!({
-            "wr_id": wc.wr_id, "opcode": wc.opcode.name(), "status": wc.status as u32, "name": wc.status.name(),
-            "length": wc.length, "imm": wc.immediate, "us": microseconds(*at), "polled": is_polled,
-        })
-    };
-    let receive = |(wr_id, bytes): &(u64, std::ops::Range<usize>)| json!({ "wr_id": wr_id, "from": bytes.start, "to": bytes.end });
-    let bytes: String = node.bytes(&(0..SHOWN)).iter().map(|byte| format!("{byte:02x}")).collect();
-    json!({
-        "name": name, "dead": node.is_dead, "connection": connection,
-        "qp": {
-            "number": node.qp.settings().number, "state": node.qp.state().to_string(), "mtu": attributes.mtu,
-            "timeout": attributes.timeout, "retry_cnt": attributes.retries, "rnr_retry": attributes.rnr_retries,
-            "min_rnr_timer": attributes.min_rnr_timer, "max_rd_atomic": attributes.max_rd_atomic,
-            "sends_waiting": sends, "receives_waiting": receives,
+    State {
+        name,
+        dead: node.is_dead,
+        connection: match node.connection {
+            Connection::Coming => "coming",
+            Connection::Up => "up",
+            Connection::Over => "over",
         },
-        "memory": { "address": format!("{:#x}", node.start()), "size": script::MEMORY, "bytes": bytes },
-        "regions": node.regions.iter().map(region).collect::<Vec<_>>(),
-        "receives": node.receives.iter().map(receive).collect::<Vec<_>>(),
-        "completions": node.completions.iter().map(completed).collect::<Vec<_>>(),
-    })
+        qp: Pair {
+            number: node.qp.settings().number,
+            state: node.qp.state().to_string(),
+            mtu: attributes.mtu,
+            timeout: attributes.timeout,
+            retry_cnt: attributes.retries,
+            rnr_retry: attributes.rnr_retries,
+            min_rnr_timer: attributes.min_rnr_timer,
+            max_rd_atomic: attributes.max_rd_atomic,
+            sends_waiting,
+            receives_waiting,
+        },
+        memory: Bytes {
+            address: format!("{:#x}", node.start()),
+            size: script::MEMORY,
+            bytes: node.bytes(&(0..SHOWN)).iter().map(|byte| format!("{byte:02x}")).collect(),
+        },
+        regions: node.regions.iter().map(region).collect(),
+        receives: node
+            .receives
+            .iter()
+            .map(|(wr_id, bytes)| Posted { wr_id: *wr_id, from: bytes.start, to: bytes.end })
+            .collect(),
+        completions: node.completions.iter().map(completed).collect(),
+    }
 }

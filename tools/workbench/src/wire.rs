@@ -10,7 +10,7 @@ use run::recorder::Recorder;
 use run::rules;
 use run::sighting::Sighting;
 use run::wire::{Ports, Scribe, Wire};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
@@ -80,7 +80,7 @@ struct Air {
     frames: VecDeque<(Duration, usize, Vec<u8>)>,
     flights: Vec<Flight>,
     /// How many packets of which name each node has sent.
-    names: [BTreeMap<&'static str, u64>; 2],
+    names: [Vec<(&'static str, u64)>; 2],
     /// The packet that's being sent right now.
     sending: Option<usize>,
 }
@@ -221,12 +221,18 @@ fn transport(frame: &[u8]) -> &[u8] {
 impl Ports for Air {
     fn target(&mut self, from: usize, sighting: &Sighting<'_>) -> Option<usize> {
         let packet = sighting.packet()?;
-        for name in rules::names(packet).collect::<std::collections::BTreeSet<_>>() {
-            *self.names[from].entry(name).or_default() += 1;
+        let names = &mut self.names[from];
+        let mut own: Vec<&'static str> = rules::names(packet).collect();
+        own.dedup();
+        for name in own {
+            match names.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, count)) => *count += 1,
+                None => names.push((name, 1)),
+            }
         }
         let name = rules::usual_name(packet);
-        let (nth, bytes, sent) =
-            (self.names[from].get(name).copied().unwrap_or_default(), sighting.data.to_vec(), self.now);
+        let nth = names.iter().find(|(known, _)| *known == name).map_or(0, |(_, count)| *count);
+        let (bytes, sent) = (sighting.data.to_vec(), self.now);
         self.sending = Some(self.flights.len());
         self.flights.push(Flight {
             frame: 0,

@@ -126,7 +126,7 @@ fn time_is_the_scripts() {
     // A line with a time doesn't wait for the lines above it; those below it do.
     let strands = run("server ibv_poll_cq\nat 150 us server ibv_post_recv 0..64\nserver ibv_post_recv 64..128\n");
     assert_eq!(strands.nodes[SERVER].receives.len(), 2);
-    assert_eq!(strands.waiting.iter().collect::<Vec<_>>(), [&0]);
+    assert_eq!(strands.waiting, [0]);
 }
 
 #[test]
