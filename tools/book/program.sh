@@ -1,6 +1,6 @@
 #!/bin/sh
 # Compiles what pages of the book call as WebAssembly, each as a script with the program as text, below target/tools/site: `wire explain` is
-# program.js, the bench is workbench.js. Where there is no compiler for WebAssembly, neither this machine's nor one that set-up has
+# program.js, the workbench is workbench.js. Where there is no compiler for WebAssembly, neither this machine's nor one that set-up has
 # unpacked, it says so, and the book is made without them.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -13,7 +13,7 @@ any() { for one in "$@"; do [ ! -e "$one" ] || return 0; done; return 1; }
 if [ -e "$WASM/packages" ]; then . "$WASM/env"; fi
 is_ready() { any "$(rustc --print target-libdir --target $target)"/libstd-*.rlib; }
 if ! is_ready && [ ! -e "$(rustc --print sysroot)/lib/rustlib/src/rust/library" ]; then
-    echo 'site: no compiler for WebAssembly: docs/explain.html and the bench are made without their programs' >&2
+    echo 'site: no compiler for WebAssembly: docs/explain.html and the workbench are made without their programs' >&2
     rm -f "$SITE/program.js" "$SITE/workbench.js"
     exit 0
 fi
@@ -27,11 +27,11 @@ if ! is_ready; then
     std=-Zbuild-std=std,panic_abort
     small=-Zbuild-std-features=optimize_for_size
     # Nobody reads what a panic says in there. A compiler that can't leave it out makes a larger program.
-    quiet='-Zunstable-options -Cpanic=immediate-abort -Zlocation-detail=none'
+    quiet='-Zunstable-options -Cpanic=immediate-abort -Zlocation-detail=none -Zfmt-debug=shallow'
     # shellcheck disable=SC2086
     if rustc $quiet --print cfg >/dev/null 2>&1; then export RUSTFLAGS="$quiet"; fi
 fi
-[ -e "$WASM/target/$target" ] || echo 'site: compiling wire explain and the bench for the browser (some minutes, once)' >&2
+[ -e "$WASM/target/$target" ] || echo 'site: compiling wire explain and the workbench for the browser (some minutes, once)' >&2
 
 # Compiles a crate, and writes it as text into a script, between these words.
 program() {

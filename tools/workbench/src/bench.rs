@@ -123,14 +123,16 @@ impl Bench<'_> {
                 continue;
             }
             if self.wire.sent() >= MOST_PACKETS {
-                return Some(format!("the bench stops here, after {MOST_PACKETS} packets: it would go on like this"));
+                return Some(format!(
+                    "the workbench stops here, after {MOST_PACKETS} packets: it would go on like this"
+                ));
             }
             match self.due() {
                 Some(next) => self.goes_on(next.max(self.now + Duration::from_nanos(1))),
                 None => return None,
             }
         }
-        Some("the bench stops here: nothing new happens, and it would go on like this".to_owned())
+        Some("the workbench stops here: nothing new happens, and it would go on like this".to_owned())
     }
 
     fn goes_on(&mut self, now: Duration) {

@@ -1,5 +1,6 @@
-//! Challenges: what somebody is to make happen on the bench. Each is a section of a page in `challenges/`, with a script to begin
-//! with, what a run must show, and what there is to understand. A right script and a wrong one prove it.
+//! Challenges: what somebody is to make happen on the workbench. Each is a section of a page in `challenges/`, with a script to begin
+//! with, what a run must show, and what there is to understand. Beside each page is another one, `NAME.proof.md`, with right scripts and
+//! wrong ones; they're for the tests, and don't go into the program.
 
 use judge::expected::{Expectation, Expected};
 use judge::judge;
@@ -38,9 +39,6 @@ pub struct Challenge {
     pub begin: &'static str,
     /// What the run must show, as [`judge::expected`] reads it.
     pub passes_when: &'static str,
-    /// Scripts that pass, and scripts that don't.
-    pub right: Vec<&'static str>,
-    pub wrong: Vec<&'static str>,
     /// What's said when it's done.
     pub afterwards: String,
 }
@@ -79,8 +77,6 @@ impl Challenge {
                 "Hint" => challenge.hints.push(prose(text)),
                 "Begin" => challenge.begin = code(text),
                 "Pass when" => challenge.passes_when = code(text),
-                "Right" => challenge.right.push(code(text)),
-                "Wrong" => challenge.wrong.push(code(text)),
                 _ => challenge.afterwards = prose(text),
             }
         }

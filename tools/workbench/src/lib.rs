@@ -1,4 +1,4 @@
-//! The bench: two NICs that a reader can touch, in a page. A run of it is a pure function of a text, the [`script`]: which calls
+//! The workbench: two NICs that a reader can touch, in a page. A run of it is a pure function of a text, the [`script`]: which calls
 //! both programs make and when, and what happens on the wire between them. Whatever somebody clicks becomes a line of the script,
 //! and then it's run again from the beginning, in virtual time.
 //!

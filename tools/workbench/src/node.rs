@@ -429,11 +429,12 @@ impl Node {
 
 /// The program's calls.
 impl Node {
-    /// A line of the program's log, as `common` prints one. The number in it is that of the script's line.
+    /// A line of the program's log, as `common` prints one. Its stage is the script's line that has called for it.
     fn log(&self, wire: &mut Recorded, tag: &str, words: &str) {
         let (line, ms) = (self.line, self.now.as_millis());
         let clock = format!("{:02}:{:02}:{:02}.{:03}", ms / 3_600_000, ms / 60_000 % 60, ms / 1000 % 60, ms % 1000);
-        let text = format!("[{clock} #{line:04} {}] {tag:<5} {words}", NODES[self.number]);
+        let stage = if line > 0 { format!("line-{line}") } else { "set-up".to_owned() };
+        let text = format!("[{clock} #{line:04} {stage}] {tag:<5} {words}");
         wire.says(Some(self.number), Line::of_program("script", text, true));
     }
 

@@ -165,7 +165,7 @@ struct Complete {
 fn told(script: &Script, run: &Run, challenge: Option<&str>) -> anyhow::Result<String> {
     let file = run.record.file.as_slice();
     let explanation = explain(&mut Reader::new(file)?)?;
-    let player = play::run(file, "the bench", None)?;
+    let player = play::run(file, "the workbench", None)?;
     let numbers: Vec<u64> = player.numbers().collect();
     let sentence = sentence(script, run);
     let told = Told {
