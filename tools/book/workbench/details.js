@@ -24,7 +24,7 @@ export class Details {
     this.moment = new Moment(this.data);
     this.ladder = new Ladder(this.data, this.goto);
     this.packet = new Packet(this.data);
-    const findings = (this.explain?.connections ?? []).flatMap(({ findings, nothing }) => [...findings.map(({ sentence }) => sentence), nothing]).filter(Boolean);
+    const findings = (this.explain?.connections ?? []).flatMap(({ findings, nothing }) => [...findings.map(({ sentence }) => `${sentence}.`), nothing]).filter(Boolean);
     const told = findings.map((sentence) => el("p", {}, sentence));
     this.place.replaceChildren(this.ladder.element, this.packet.element, el("div", { class: "wb-explained" }, el("h4", {}, "What wire explain says about it"), ...told));
     this.show(this.count ?? 0);

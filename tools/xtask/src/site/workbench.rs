@@ -30,6 +30,19 @@ const PROGRAM: &str = "workbench.js";
 /// What a page of the site has that shows one.
 pub const CLASS: &str = "class=\"workbench\"";
 
+/// What's read where no script runs, and where there's no program.
+const THERE: &str = "*Two NICs that you can touch: they need JavaScript, and run in this page.*";
+const MISSING: &str =
+    "**The workbench is not in this copy of the book**: where it was built, there was no compiler for WebAssembly.";
+
+/// A page's text; without the program its workbench says that it's missing.
+pub fn here(tools: &Path, text: String) -> String {
+    match tools.join(PROGRAM).exists() {
+        true => text,
+        false => text.replace(CLASS, "class=\"missing\"").replace(THERE, MISSING),
+    }
+}
+
 /// The place on a page. `start` is the one of the start page, which shows one thing; other names are those of pages that have challenges.
 pub fn place(name: &str) -> Vec<String> {
     let attributes = match name {
