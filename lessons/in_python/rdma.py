@@ -422,7 +422,7 @@ def check_room(source, theirs):
     """The other side may have less room than we need, or, if it refused, none."""
     if source.length > theirs.len:
         raise Failed(f"our {source.length} bytes do not fit into the other side's {theirs.len}",
-                     "Write less (at most 1 MiB), and give both sides the same options")
+                     "Write no more than that, and give both sides the same options")
 
 
 # ---- Lessons 04 and 05: WRITE, READ ----------------------------------------------------------------------------------

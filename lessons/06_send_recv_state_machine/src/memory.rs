@@ -33,7 +33,7 @@ pub fn check_room(source: &MemoryRegion, theirs: &Metadata) -> Result<()> {
     let _stage = stage("check_room");
     if source.len() > theirs.len as usize {
         let what = format!("our {} bytes do not fit into the other side's {}", source.len(), theirs.len);
-        return Err(Error::content(what, "Write less (at most 1 MiB), and give both sides the same options"));
+        return Err(Error::content(what, "Write no more than that, and give both sides the same options"));
     }
     Ok(())
 }
