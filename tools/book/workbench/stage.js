@@ -43,7 +43,8 @@ export class Stage {
       else if (this.flying.has(flight)) this.land(flight);
     }
     const { passes } = this.schedule.time(at);
-    this.says.textContent = passes ? `nobody acts: ${duration(passes)} pass` : "";
+    const says = passes ? `nobody acts: ${duration(passes)} pass` : "";
+    if (this.says.textContent !== says) this.says.textContent = says;
   }
 
   launch(flight) {
