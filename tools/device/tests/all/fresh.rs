@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Debian 12, 13 and what comes next.
+/// Debian 12, Debian 13 and what comes next.
 const SUITES: [&str; 3] = ["bookworm", "trixie", "testing"];
 
 /// What a workflow's machine has: a user who may become root, and what a step is told. $1 is the root, $2 the steps' script.

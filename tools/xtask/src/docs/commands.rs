@@ -1,8 +1,9 @@
 //! Commands to type: the files, targets and frames that they name exist.
 
 use super::excerpts;
+use super::headers::is_word;
 use super::page::{Page, Wrong};
-use super::sources::Sources;
+use super::sources::{files, Sources};
 use run::files::read;
 use std::path::Path;
 
@@ -13,6 +14,8 @@ const FOLDERS: [&str; 6] = ["captures/", "common/", "docs/", "lessons/", "tools/
 pub fn problems(page: &Page, sources: &Sources) -> Wrong {
     let make = read("Makefile").unwrap_or_default();
     let mut wrong = Wrong::new();
+    let named = |(at, line): (usize, String)| no_step(&line, sources).map(|what| (at, what)).collect::<Wrong>();
+    wrong.extend(page.prose().flat_map(named));
     for (at, command) in page.code() {
         let words: Vec<&str> =
             command.split_whitespace().map(|word| word.trim_end_matches([':', ';', ',', ')', '.'])).collect();
@@ -27,6 +30,19 @@ pub fn problems(page: &Page, sources: &Sources) -> Wrong {
         wrong.extend(missing.map(|error| (at, format!("{error:#}"))));
     }
     wrong
+}
+
+/// Steps of Write it yourself that don't exist: `04-9`.
+fn no_step<'l>(line: &'l str, sources: &'l Sources) -> impl Iterator<Item = String> + 'l {
+    let words = line.split(|c: char| !(is_word(c) || "-.:/".contains(c))).map(|word| word.trim_matches(['.', ':']));
+    words.filter_map(|word| {
+        let (number, step) = word.split_once('-').filter(|(number, step)| number.len() == 2 && step.len() == 1)?;
+        let (lesson, step) = (sources.lesson(number)?, step.parse::<u8>().ok()?);
+        let begin = format!("lessons/{}/steps/{step}-", lesson.name);
+        let exists =
+            files(&format!("lessons/{}/steps", lesson.name), ".md").ok()?.iter().any(|path| path.starts_with(&begin));
+        (!exists).then(|| format!("lesson {number} has no step {step}"))
+    })
 }
 
 /// `lesson-04`, `compare-NN` and so on; `try-04-whose`, which is a change of that lesson; `check`. What is no word, such as

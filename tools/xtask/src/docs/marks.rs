@@ -54,6 +54,7 @@ fn verdict(page: &Page, mark: &Mark, sources: &Sources) -> Result<Verdict> {
         ("in", ["linked"]) => Compared(tables::linked(&table()?, page, sources)),
         ("in", paths) if !paths.is_empty() => Compared(tables::inside(&table()?, paths, sources)?),
         ("rows", paths) if !paths.is_empty() => Compared(tables::rows(&table()?, paths)?),
+        ("lesson", ["one"]) => Compared(tables::one_lesson(&table()?)),
         ("cited", folders) if !folders.is_empty() => Compared(tables::cited(&table()?, folders)),
         ("tried", paths) if !paths.is_empty() => Compared(tables::tried(&table()?, paths)?),
         // The book has it there; a forge shows nothing.
@@ -64,6 +65,7 @@ fn verdict(page: &Page, mark: &Mark, sources: &Sources) -> Result<Verdict> {
         }
         ("caused", ["change"]) => Compared(recorded::caused(&table()?, page, sources)?),
         ("order", [capture, node]) => Compared(states::order(&table()?, capture, node, sources)?),
+        ("packets", [capture, column]) => Compared(states::packets_in_order(&table()?, capture, column, sources)?),
         ("states", [capture]) => Compared(states::problems(&table()?, mark.line, capture, sources)?),
         (kind, _) => bail!("no mark is written `{kind}: {}`: CONTRIBUTING.md lists them", words.join(" ")),
     })

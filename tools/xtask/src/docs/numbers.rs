@@ -62,6 +62,8 @@ pub fn problems(page: &Page, sources: &Sources) -> Wrong {
         let named = named.split("lesson ").skip(1).filter_map(|after| of(after.get(..2)?).next());
         let strange = named.filter(|number| !sources.has_lesson(number));
         wrong.extend(strange.map(|number| (at, format!("there is no lesson {number}"))));
+        let unknown = versions(&line).into_iter().filter(|version| !sources.versions.contains(version));
+        wrong.extend(unknown.map(|version| (at, format!("nothing in this repository speaks of {version}"))));
         let long = of(&line).filter(|number| number.chars().filter(|c| c.is_ascii_hexdigit()).count() >= digits);
         let strange = long.filter(|number| sources.lesson(number).is_none() && !is_known(at, number));
         wrong.extend(strange.map(|number| (at, format!("{who} has the number {number}"))));
@@ -78,6 +80,15 @@ fn of(text: &str) -> impl Iterator<Item = &str> {
     // Sections of an annex begin with a letter: A17.3.3.
     let begins = |word: &str| word.trim_start_matches('A').starts_with(|c: char| c.is_ascii_digit());
     words.filter(move |word| begins(word) && digits(word))
+}
+
+/// The versions of systems that a text names, to their second part: `Linux 6.1`, `Debian 12`.
+pub fn versions(text: &str) -> BTreeSet<String> {
+    let of_system = |system: &'static str| {
+        let after = text.split(system).skip(1).filter_map(|after| of(after.split_whitespace().next()?).next());
+        after.map(move |number| system.to_owned() + &number.splitn(3, '.').take(2).collect::<Vec<_>>().join("."))
+    };
+    ["Linux ", "Debian "].into_iter().flat_map(of_system).collect()
 }
 
 /// Written in one way: a hexadecimal number as a decimal one.

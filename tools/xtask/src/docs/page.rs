@@ -134,9 +134,10 @@ impl Page {
         (1..self.lines.len()).filter(|at| self.lines[*at] == fence).filter_map(|at| self.block_after(at - 1)).collect()
     }
 
-    /// The first line below a mark that is not empty.
+    /// The first line below a mark that is not empty; a part may have several marks, one below the other.
     fn below(&self, line: usize) -> Option<usize> {
-        (line + 1..self.lines.len()).find(|&at| !self.lines[at].trim().is_empty())
+        let is_mark = |at: usize| mark(at, &self.lines[at]).is_some();
+        (line + 1..self.lines.len()).find(|&at| !self.lines[at].trim().is_empty() && !is_mark(at))
     }
 
     /// The content of the fenced block below a mark.

@@ -24,6 +24,8 @@ pub struct Sources {
     pub names: Names,
     /// The numbers in the code of the repository.
     pub numbers: BTreeSet<String>,
+    /// The versions of systems in it: `Linux 6.1`.
+    pub versions: BTreeSet<String>,
     pub lessons: Vec<Lesson>,
     /// The folders of lessons that are no programs: holes in the device's core.
     pub without_program: Vec<String>,
@@ -54,7 +56,7 @@ impl Sources {
         let without_program =
             files("lessons", "")?.into_iter().filter(|folder| Path::new(folder).join("holes").exists());
         let without_program = without_program.collect();
-        let mut sources = Sources { headers, names, numbers, lessons, without_program };
+        let mut sources = Sources { headers, names, numbers, versions: BTreeSet::new(), lessons, without_program };
         let common = texts(&tree("common/src"));
         // Beside the lessons stand the same programs in another language, which are no crates.
         let folders = files("lessons", "")?.into_iter();
@@ -72,7 +74,10 @@ impl Sources {
         }
         // A run in which one NIC is from this course belongs to no lesson with a program.
         let met: String = files("captures/met", ".pcapng")?.iter().map(|path| recorded(path)).collect();
-        sources.numbers = numbers::all(&(texts(&code) + &common + &met));
+        let code = texts(&code) + &common;
+        let differences = read("tools/device/differences.toml")? + &texts(&tree("tools/device/tests"));
+        sources.versions = &numbers::versions(&code) | &numbers::versions(&differences);
+        sources.numbers = numbers::all(&(code + &met));
         Ok(sources)
     }
 

@@ -3,7 +3,7 @@
 use super::names::Names;
 use super::page::{Table, Wrong};
 use super::sources::{lines, rows, run, Sources};
-use anyhow::{bail, ensure, Result};
+use anyhow::{bail, ensure, Context, Result};
 use run::file::Line;
 use run::row::Row;
 use run::said::Said;
@@ -48,6 +48,18 @@ pub fn order(table: &Table, capture: &str, node: &str, sources: &Sources) -> Res
     let lines = lines(capture, node)?;
     let mut log = Log { lines: lines.iter().collect(), names: &sources.names, at: 0 };
     Ok(table.wrong(|cells| Some(format!("{capture}: the {node}'s {:#}", log.after(&cells.join(" | ")).err()?))))
+}
+
+/// Rows whose packets, in one column, don't come in the order of the capture, from top to bottom.
+pub fn packets_in_order(table: &Table, capture: &str, column: &str, sources: &Sources) -> Result<Wrong> {
+    let column = table.column(&[column]).with_context(|| format!("the table has no column `{column}`"))?;
+    let packets = rows(capture)?;
+    let mut packets = packets.iter().map(|row| of_kind(&sources.names, &row.label, "packet"));
+    Ok(table.wrong(|cells| {
+        let named = of_kind(&sources.names, &cells[column], "packet");
+        let missing = named.into_iter().find(|name| !packets.any(|packet| packet.contains(name)))?;
+        Some(format!("{capture} has no {missing} here"))
+    }))
 }
 
 /// One node's log, read from the top to the bottom.

@@ -10,13 +10,27 @@ use anyhow::Result;
 use run::files::read;
 use std::collections::BTreeSet;
 
-/// Rows with more cells than columns: what is in them is not shown. A `|` within a cell is written `\|`.
+/// Rows with more cells than columns: what is in them is not shown. A `|` within a cell is written `\|`. And a row with another
+/// number than its place, where all others are numbered.
 pub fn problems(page: &Page, _: &Sources) -> Wrong {
     let too_many = |table: Table| {
         let columns = table.columns.len();
         table.wrong(|cells| (cells.len() > columns).then(|| format!("{} cells in {columns} columns", cells.len())))
     };
-    page.tables().flat_map(too_many).collect()
+    page.tables().flat_map(|table| [misplaced(&table), too_many(table)].concat()).collect()
+}
+
+/// The one row of a table that counts differently from the others: 1, 2, 3 … in the first column.
+fn misplaced(table: &Table) -> Wrong {
+    let number = |cell: &str| cell.split([' ', '.']).next()?.parse::<usize>().ok();
+    let is_place = |at: usize, cells: &[String]| number(&cells[0]) == Some(at + 1);
+    let others: Vec<_> = table.rows.iter().enumerate().filter(|(at, (_, cells))| !is_place(*at, cells)).collect();
+    match others[..] {
+        [(at, (line, _))] if table.rows.len() > 3 => {
+            vec![(*line, format!("this is row {} of a numbered table", at + 1))]
+        }
+        _ => Wrong::new(),
+    }
 }
 
 /// Numbers of a packet's fields that are neither the value of that field nor what it means. The columns after the first show
@@ -65,6 +79,22 @@ pub fn rows(table: &Table, paths: &[&str]) -> Result<Wrong> {
     }))
 }
 
+/// Rows that name two lessons: by a link, a step or a command.
+pub fn one_lesson(table: &Table) -> Wrong {
+    table.wrong(|cells| {
+        let row = cells.join(" ");
+        let words = row.split(|c: char| !(c.is_alphanumeric() || "_-".contains(c)));
+        let number = |word: &str| {
+            let word = ["break-", "try-", "lesson-"].iter().find_map(|verb| word.strip_prefix(verb)).unwrap_or(word);
+            let is_one = word.len() == 2 || word.get(2..).is_some_and(|rest| rest.starts_with(['_', '-']));
+            word.get(..2).filter(|number| is_one && number.bytes().all(|c| c.is_ascii_digit())).map(String::from)
+        };
+        let lessons: BTreeSet<String> = words.filter_map(number).collect();
+        let named: Vec<String> = lessons.into_iter().collect();
+        (named.len() > 1).then(|| format!("this row names lessons {}", named.join(" and ")))
+    })
+}
+
 /// Numbers (sections of the specification among them) and names that no file says which their row links to. A row may have a
 /// number of its own, in the first column.
 pub fn linked(table: &Table, page: &Page, sources: &Sources) -> Wrong {
@@ -89,14 +119,27 @@ pub fn linked(table: &Table, page: &Page, sources: &Sources) -> Wrong {
 /// is the same or a part of it.
 pub fn cited(table: &Table, folders: &[&str]) -> Wrong {
     let sources: String = folders.iter().flat_map(|folder| tree(folder)).filter_map(|path| read(path).ok()).collect();
+    let sources = joined(&sources);
     let known: BTreeSet<&str> = sections(&sources).collect();
+    let mut above = Vec::new();
     table.wrong(|cells| {
-        let own: BTreeSet<&str> = sections(&cells[0]).collect();
+        let cited = joined(&cells[0]);
+        let own: BTreeSet<&str> = sections(&cited).collect();
+        let number =
+            |section: &str| section.split('.').map(|part| part.parse::<u32>().ok()).collect::<Option<Vec<_>>>();
+        // Each row goes on behind the beginning of the one above, and within itself.
+        let numbers: Vec<Vec<u32>> = sections(&cited).filter(|it| it.contains('.')).filter_map(number).collect();
+        let is_sorted = numbers.windows(2).all(|two| two[0] < two[1]);
+        let begin = numbers.into_iter().next().unwrap_or_else(|| above.clone());
+        let before = std::mem::replace(&mut above, begin);
+        if !is_sorted || before > above {
+            return Some(format!("{} isn't in order, by itself or below the row above", cells[0]));
+        }
         let is_part =
             |section: &str, whole: &str| section.strip_prefix(whole).is_some_and(|rest| rest.starts_with(['.', '-']));
         let is_known = |section: &str| known.contains(section) || known.iter().any(|it| is_part(it, section));
         let unknown = own.iter().find(|section| !is_known(section));
-        let others = links::without_targets(&cells[1..].join(" | "));
+        let others = joined(&links::without_targets(&cells[1..].join(" | ")));
         let is_own = |section: &str| own.iter().any(|it| *it == section || is_part(section, it));
         let other = sections(&others).find(|section| section.matches('.').count() > 1 && !is_own(section));
         let what = |section: &&str| format!("{} name no section {section}", folders.join(" "));
@@ -104,7 +147,12 @@ pub fn cited(table: &Table, folders: &[&str]) -> Wrong {
     })
 }
 
-/// The words of a text that have a digit: `9.7.5.1.2`, `C9-88`, `A17.3`, or the 38 of "table 38".
+/// A text in which the number of a table is one word with what it counts: `table_38`.
+fn joined(text: &str) -> String {
+    text.replace("tables ", "table_").replace("table ", "table_").replace("Table ", "table_")
+}
+
+/// The words of a text that have a digit: `9.7.5.1.2`, `C9-88`, `A17.3`, `table_38`.
 fn sections(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|c: char| !(is_word(c) || ".-".contains(c))).map(|word| word.trim_matches(['.', '-']));
     words.filter(|word| word.contains(|c: char| c.is_ascii_digit()))

@@ -29,6 +29,9 @@ fn of_table(table: &Table, statuses: &[(&str, i64)]) -> Wrong {
         if let Some((status, name)) = columns("status", "name") {
             return wrong_reason(&cells[status], &cells[name]);
         }
+        if let (Some(code), Some(says)) = (table.column(&["syndrome"]), table.column(&["in the run"])) {
+            return wrong_syndrome(&cells[code], &cells[says]);
+        }
         let now = STATES.iter().position(|state| cells[0].trim_matches('[').starts_with(state));
         let before = std::mem::replace(&mut last, now);
         (table.columns[0] == "state" && now <= before).then(|| "this state comes before the last".into())
@@ -49,6 +52,14 @@ fn wrong_reason(status: &str, name: &str) -> Option<String> {
     let number: String = status.chars().take_while(char::is_ascii_digit).collect();
     let reason = cm::reject_reason(number.parse().ok()?);
     (!reason.starts_with(name)).then(|| format!("reason {number} is called: {reason}"))
+}
+
+/// What a NAK says in a run, beside its code.
+fn wrong_syndrome(code: &str, says: &str) -> Option<String> {
+    let code = u8::from_str_radix(code.strip_prefix("0x")?, 16).ok()?;
+    let nak = Syndrome::from(code).to_string();
+    let is_so = code < 0x60 && !says.contains("NAK") || nak.contains(says.trim_matches('`'));
+    (!is_so).then(|| format!("0x{code:02x} says: {nak}"))
 }
 
 /// A NAK and the status that it leads to: "NAK 0x61, `IBV_WC_REM_INV_REQ_ERR`" anywhere, and in a row also by its name.

@@ -22,7 +22,7 @@ const LESSON: &str = "docs/04_rdma_write.md";
 const PAGE: &str = "docs/lab.md";
 
 /// Where it stands, a line of text (a `¶` ends one), and what is said of it; nothing, if it holds.
-const LINES: [(&str, &str, &str); 72] = [
+const LINES: [(&str, &str, &str); 76] = [
     (PAGE, "```text¶01_cm_listen, frame 24, REQ:¶  rdma_rxe  0000  64 00 ff ff¶```", ""),
     (PAGE, "```text¶01_cm_listen, frame 24, REP:¶```", "frame 24 of captures/01_cm_listen.pcapng has no REP"),
     (PAGE, "```text¶01_cm_listen, frame 24, REQ:¶  rdma_rxe  0000  64 00 ff fe¶```", "has no such bytes"),
@@ -54,6 +54,9 @@ const LINES: [(&str, &str, &str); 72] = [
     (PAGE, "¶```c¶int rdma_destroy_qp(struct rdma_cm_id *id);¶```", "docs/lab.md:2: no installed header declares `int"),
     (PAGE, "`wire show captures/01_cm_listen.pcapng --packet step9`", "no packet's comment begins with `Step 9:`"),
     (PAGE, "`wire show captures/91_cm_listen.pcapng`", "there is no captures/91_cm_listen.pcapng"),
+    (PAGE, "Steps 04-1 to 04-9", "lesson 04 has no step 9"),
+    (PAGE, "| a | b |¶|---|---|¶| 1 | x |¶| 2 | x |¶| 9 | x |¶| 4 | x |", "docs/lab.md:5: this is row 3 of a numbered"),
+    (PAGE, "| a | b |¶|---|---|¶| 1 | x |¶| 2 | x |¶| 9 | x |", ""),
     (PAGE, "`make lessen-04`", "the Makefile has no target lessen-04"),
     (PAGE, "`make lesson-94`", "has no target lesson-94"),
     (PAGE, "`make try-04-none`", "has no target try-04-none"),
@@ -79,6 +82,7 @@ const LINES: [(&str, &str, &str); 72] = [
     (PAGE, "[UCX 406](https://github.com/openucx/ucx/issues/46)", "this link names 406"),
     (PAGE, "`ibv_fork_init(2)`", "the man page of `ibv_fork_init` is in section 3"),
     (PAGE, "NAK 0x61, `IBV_WC_REM_OP_ERR`", "this NAK leads to IBV_WC_REM_INV_REQ_ERR"),
+    (PAGE, "as on Linux 6.7 (and Linux 6.1)", "nothing in this repository speaks of Linux 6.7"),
     (PAGE, "section 9.7.6.4", "nothing in this repository has the number 9.7.6.4"),
     (PAGE, "<!-- printed: captures/printed/ibv-devices.txt -->¶```¶ device  node GUID¶  …¶ rxe0 …¶```", ""),
     (PAGE, "<!-- printed: captures/printed/ibv-devices.txt -->¶```¶rxe0 …¶device¶```", "has no such line here: device"),
@@ -106,7 +110,7 @@ const LINES: [(&str, &str, &str); 72] = [
 ];
 
 /// Kinds of tables with their columns, a row of one, and what is said of it.
-const ROWS: [(&str, &str, &str, &str); 18] = [
+const ROWS: [(&str, &str, &str, &str); 25] = [
     ("fields: captures/01_cm_listen.pcapng step1", "field | value", "DestPort | 4792", "DestPort has no 4792"),
     ("in: Makefile", "what", "987654", "Makefile has no number 987654"),
     ("in: Makefile", "what", "`IBV_WC_TM_ERR`", "Makefile has no IBV_WC_TM_ERR"),
@@ -119,6 +123,21 @@ const ROWS: [(&str, &str, &str, &str); 18] = [
     ),
     ("cited: tools/nic", "section | who", "9.7.5.1 | 9.7.5.1.2", ""),
     ("cited: tools/nic", "section | who", "9.7.5.1 | 9.7.5.2.1", "9.7.5.2.1 is no part of 9.7.5.1"),
+    ("lesson: one", "read | do | steps", "[04](04_rdma_write.md) | `make break-04 CHANGE=wrong-key` | 04-1", ""),
+    (
+        "lesson: one",
+        "read | do | steps",
+        "[04](04_rdma_write.md) | `make break-04 CHANGE=wrong-key` | 05-1",
+        "04 and 05",
+    ),
+    (
+        "caused: change",
+        "syndrome | in the run | change",
+        "0x61 | `remote access error` | `04-wrong-key`",
+        "0x61 says: NAK",
+    ),
+    ("cited: tools/nic", "section | who", "9.7.6, 9.7.5 | me", "9.7.6, 9.7.5 isn't in order"),
+    ("cited: tools/nic", "section | who", "9.7, table 97 | me", "tools/nic name no section table_97"),
     ("cited: tools/nic", "section | who", "9.7.5.9 | me", "tools/nic name no section 9.7.5.9"),
     ("caused: change", "wc | change", "`IBV_WC_REM_ACCESS_ERR` in 817 s | `04-wrong-key`", "the change has no 817"),
     (TRIED, "rule", "`drop 1st REP`", ""),
@@ -130,6 +149,13 @@ const ROWS: [(&str, &str, &str, &str); 18] = [
         "call",
         "`rdma_listen`",
         "the client's log has no `rdma_listen` here",
+    ),
+    ("packets: captures/02_resources.pcapng rdma", "TCP | RDMA", "SYN+ACK | REQ, REP, RTU, DREQ", ""),
+    (
+        "packets: captures/02_resources.pcapng rdma",
+        "TCP | RDMA",
+        "SYN+ACK | REQ, RTU, REP",
+        "02_resources.pcapng has no REP",
     ),
     ("in: Makefile", "what", "", "no table with rows"),
     ("in: linked", "file | section", "[psn.rs](../tools/nic/src/psn.rs) | 9.7", ""),
