@@ -37,7 +37,7 @@ pub fn figures(effort: Effort) -> Result<Vec<Row>> {
     let (wire, packets) = (optimized("wire", effort)?, effort.count(PACKETS));
     let mut rows = Vec::new();
     for (size, what, limit) in SIZES {
-        let file = bin()?.join(format!("../captures-{size}.pcapng"));
+        let file = bin()?.join(format!("captures-{size}.pcapng"));
         write(&file, packets, size).with_context(|| format!("cannot write {}", file.display()))?;
         let name = file.display().to_string();
         let fields = FIELDS.iter().flat_map(|field| ["-e", field]);
