@@ -14,11 +14,11 @@ pub const HEADER: &str = "frame\tsrc\tdst\topcode\tname\tdestqp\tpsn\tackreq\tpa
 /// Writes the table of a whole capture, or of what can be read of it.
 pub fn write<R: Read>(reader: &mut Reader<R>, out: &mut impl Write) -> Result<(), Error> {
     out.write_all(HEADER.as_bytes())?;
-    let mut line = Line(Vec::new());
+    let mut line = Line::default();
     while let Some(sighting) = &reader.next()? {
         if let Some(packet) = sighting.packet() {
             line.packet(sighting, packet);
-            out.write_all(&line.0)?;
+            out.write_all(&line.bytes)?;
         }
     }
     Ok(out.flush()?)
@@ -26,15 +26,19 @@ pub fn write<R: Read>(reader: &mut Reader<R>, out: &mut impl Write) -> Result<()
 
 /// A line, made column by column, each with a tab after it. Bytes are appended by hand, because `fmt` would take longer than all the
 /// decoding.
-struct Line(Vec<u8>);
+#[derive(Default)]
+struct Line {
+    bytes: Vec<u8>,
+    /// Few machines send many packets, so the columns with their addresses are written once.
+    known: Vec<([IpAddr; 2], String)>,
+}
 
 impl Line {
     fn packet(&mut self, sighting: &Sighting, packet: &Packet) {
         let (bth, cm, remote, aeth) = (packet.bth, packet.cm(), packet.remote(), packet.aeth());
-        self.0.clear();
+        self.bytes.clear();
         self.decimal(Some(sighting.number));
-        self.ip(packet.datagram.src);
-        self.ip(packet.datagram.dst);
+        self.ips([packet.datagram.src, packet.datagram.dst]);
         self.decimal(Some(bth.opcode));
         self.text(Some(packet.opcode.name));
         self.decimal(Some(bth.dest_qp));
@@ -60,8 +64,8 @@ impl Line {
     }
 
     fn text(&mut self, text: Option<&str>) {
-        self.0.extend_from_slice(text.unwrap_or_default().as_bytes());
-        self.0.push(b'\t');
+        self.bytes.extend_from_slice(text.unwrap_or_default().as_bytes());
+        self.bytes.push(b'\t');
     }
 
     fn decimal(&mut self, number: Option<impl Into<u64>>) {
@@ -73,8 +77,8 @@ impl Line {
     fn hex(&mut self, number: Option<impl Into<u64>>, digits: usize) {
         if let Some(number) = number.map(Into::into) {
             let digit = |place| b"0123456789abcdef"[(number >> (4 * place) & 0xf) as usize];
-            self.0.extend_from_slice(b"0x");
-            self.0.extend((0..digits).rev().map(digit));
+            self.bytes.extend_from_slice(b"0x");
+            self.bytes.extend((0..digits).rev().map(digit));
         }
         self.text(None);
     }
@@ -89,18 +93,20 @@ impl Line {
         self.text(digits.format(SECOND + ns % SECOND).get(1..));
     }
 
-    fn ip(&mut self, ip: IpAddr) {
-        let IpAddr::V4(ip) = ip else { return self.text(Some(&ip.to_string())) };
-        for byte in ip.octets() {
-            self.decimal(Some(byte));
-            self.end_with(b'.');
-        }
-        self.end_with(b'\t');
+    /// From whom to whom.
+    fn ips(&mut self, ends: [IpAddr; 2]) {
+        const MOST: usize = 16;
+        let at = self.known.iter().position(|(known, _)| *known == ends).unwrap_or_else(|| {
+            self.known.truncate(MOST - 1);
+            self.known.push((ends, format!("{}\t{}\t", ends[0], ends[1])));
+            self.known.len() - 1
+        });
+        self.bytes.extend_from_slice(self.known[at].1.as_bytes());
     }
 
     /// Something else instead of the last tab.
     fn end_with(&mut self, byte: u8) {
-        self.0.pop();
-        self.0.push(byte);
+        self.bytes.pop();
+        self.bytes.push(byte);
     }
 }
