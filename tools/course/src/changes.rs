@@ -29,7 +29,9 @@ impl Changes {
         BREAK.of(lesson, |name, page| changes.add(name, page))?;
         let page = page(lesson, "") + &page(lesson, MORE);
         changes.breaks.sort_by_key(|it| of_table(&it.change.name, &page).unwrap_or(usize::MAX));
-        changes.exercises.sort_by_key(|it| page.find(&format!("`make try-{}`", it.name)).unwrap_or(usize::MAX));
+        // In prose a line may end within a command.
+        let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        changes.exercises.sort_by_key(|it| words.find(&format!("`make try-{}`", it.name)).unwrap_or(usize::MAX));
         Ok(changes)
     }
 
