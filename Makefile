@@ -300,7 +300,7 @@ of-fresh := -p device --test all fresh -- --nocapture
 of-kernel := -p device --test all kernel -- --nocapture
 of-course := -p course --test all --
 of-nic := --release -p nic -p workbench --test all --
-of-docs := -p xtask docs -- --nocapture
+of-docs := -p xtask planted -- --nocapture
 long := lessons soak sweep machines device kernel course nic docs
 
 .PHONY: test-long
