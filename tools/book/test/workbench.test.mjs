@@ -164,15 +164,25 @@ test("time is stepped, and a packet on its way is touched and lost", program, as
   assert.match(lost.client, /IBV_WC_SUCCESS/);
 });
 
-/** The challenges as they're written, each with a script that passes. */
-function challenges() {
-  const folder = join(REPOSITORY, "tools/workbench/challenges");
-  const code = (part) => /```text\n([^]*?)```/.exec(part)[1];
-  return readdirSync(folder).flatMap((page) => readFileSync(join(folder, page), "utf8").split("\n## ").slice(1).map((text) => {
-    const [first, ...parts] = text.split("\n### ");
-    const part = (name) => parts.find((part) => part.startsWith(`${name}\n`));
-    return { name: first.split(":")[0], page: page.replace(".md", ""), begin: code(part("Begin")), right: code(part("Right")), after: part("Afterwards").split("\n")[1].slice(0, 20).replaceAll("`", "") };
+/** The parts of each challenge of a page, by their headings: the first of each. */
+function parts(page) {
+  const text = readFileSync(join(REPOSITORY, "tools/workbench/challenges", page), "utf8");
+  return new Map(text.split("\n## ").slice(1).map((challenge) => {
+    const [first, ...parts] = challenge.split("\n### ");
+    const named = parts.map((part) => part.split(/\n([^]*)/, 2)).reverse();
+    return [first.split(":")[0].trim(), Object.fromEntries(named)];
   }));
+}
+
+/** The challenges as they're written, each with a script that passes, which is beside its page. */
+function challenges() {
+  const pages = readdirSync(join(REPOSITORY, "tools/workbench/challenges")).filter((page) => !page.endsWith(".proof.md"));
+  const code = (part) => /```text\n([^]*?)```/.exec(part)[1];
+  return pages.flatMap((page) => {
+    const proofs = parts(page.replace(".md", ".proof.md"));
+    return [...parts(page)].map(([name, { Begin, Afterwards }]) => (
+      { name, page: page.replace(".md", ""), begin: code(Begin), right: code(proofs.get(name).Right), after: Afterwards.slice(0, 20).replaceAll("`", "") }));
+  });
 }
 
 test("each challenge is failed by the script that it begins with, passed by a right one, and then explained", program, async () => {
@@ -356,6 +366,8 @@ test("the start page moves by itself, and one button breaks it", program, async 
   assert.match((await look()).script, /server dies/);
   await press(".wb-turn");
   assert.equal(await browser.run(() => document.querySelector(".wb-bench").checkVisibility()), true);
+  // A press has something to do again, which it hadn't with the server dead.
+  assert.doesNotMatch((await look()).script, /server dies|key=wrong|drop/);
   assert.deepEqual(await browser.complaints(), []);
 });
 

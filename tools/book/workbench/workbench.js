@@ -162,11 +162,13 @@ class Workbench {
     return this.run(script, { whole: true });
   }
 
-  open() {
+  /** The reader's turn. It begins with the run that works, because after a fault the connection may be dead, and a press would do nothing. */
+  async open() {
     this.isStart = false;
     this.element.classList.remove("wb-start");
     this.breaks.remove();
     this.editor.text.focus({ preventScroll: true });
+    await this.reset();
   }
 
   /** Runs a script, and plays what's different from the run before; or the whole. */

@@ -72,10 +72,14 @@ export class Browser {
     }
   }
 
-  /** What the console got since it was asked last, but for what is no complaint. */
+  /**
+   * What the console got since it was asked last, but for what isn't a complaint, or isn't about us: the page with which the browser itself
+   * begins complains when we leave it while it's still loading.
+   */
   async complaints() {
     const log = await this.#call("POST", "/se/log", { type: "browser" });
-    return log.filter(({ level }) => level === "SEVERE" || level === "WARNING").map(({ message }) => message);
+    const ours = log.filter(({ message }) => !message.startsWith("chrome://"));
+    return ours.filter(({ level }) => level === "SEVERE" || level === "WARNING").map(({ message }) => message);
   }
 
   /** A command of the browser's own protocol. */
