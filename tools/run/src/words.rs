@@ -13,6 +13,18 @@ pub fn summary(packet: &Packet, from_client: bool) -> String {
     [vec![short_name(packet)], details(packet, None, from_client)].concat().join("  ")
 }
 
+/// `1st`, `2nd`, `3rd`, as rules of the wire count.
+pub fn ordinal(number: usize) -> String {
+    let ending = match (number % 10, number % 100) {
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    };
+    format!("{number}{ending}")
+}
+
 /// The name in the lane: without the service where it is the usual one.
 pub(super) fn short_name(packet: &Packet) -> String {
     match packet.cm() {

@@ -1,4 +1,4 @@
-//! What a page calls, compiled to WebAssembly: text in, JSON or a run file out. The other side is tools/book/bench/bench.js.
+//! What a page calls, compiled to WebAssembly: text in, JSON or a run file out. The other side is tools/book/workbench/core.js.
 //!
 //! Before each answer come four bytes with its length, little-endian. The page gives memory back by loading the program again.
 

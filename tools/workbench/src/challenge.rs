@@ -90,7 +90,7 @@ impl Challenge {
     pub fn expected(&self) -> anyhow::Result<Vec<Expected>> {
         match Expectation::parse(self.passes_when, BTreeSet::new())? {
             Expectation::Runs(expected) => Ok(expected),
-            Expectation::Refused(_) => Ok(Vec::new()),
+            Expectation::Refused(_) => anyhow::bail!("a challenge is passed by a run, and none is refused before it"),
         }
     }
 

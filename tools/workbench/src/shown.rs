@@ -9,6 +9,7 @@ use crate::wire::Flight;
 use ::wire::explain::explain;
 use ::wire::play;
 use run::capture::Reader;
+use run::words::ordinal;
 use serde::Serialize;
 use serde_json::{json, Value};
 use std::time::Duration;
@@ -47,7 +48,6 @@ fn wrong(line: usize, says: &str) -> Value {
 struct Told<'a> {
     sentence: &'a str,
     verdict: Option<Judged>,
-    stopped: Option<&'a str>,
     nodes: Vec<State>,
     lines: Vec<Made>,
     in_flight: Vec<InFlight>,
@@ -83,9 +83,7 @@ struct InFlight {
     event: Option<usize>,
     from: &'static str,
     name: &'static str,
-    sent_us: f64,
     arrives_us: Vec<f64>,
-    damaged: bool,
     rules: Touches,
 }
 
@@ -96,8 +94,6 @@ struct Touches {
     double: String,
     delay: String,
     damage: String,
-    swap: String,
-    cut: String,
 }
 
 /// A node at the end of the run.
@@ -122,9 +118,7 @@ struct Pair {
     retry_cnt: u8,
     rnr_retry: u8,
     min_rnr_timer: u8,
-    max_rd_atomic: u8,
     sends_waiting: usize,
-    receives_waiting: usize,
 }
 
 #[derive(Serialize)]
@@ -159,7 +153,6 @@ struct Complete {
     length: u32,
     imm: Option<u32>,
     us: f64,
-    polled: bool,
 }
 
 fn told(script: &Script, run: &Run, challenge: Option<&str>) -> anyhow::Result<String> {
@@ -171,7 +164,6 @@ fn told(script: &Script, run: &Run, challenge: Option<&str>) -> anyhow::Result<S
     let told = Told {
         verdict: challenge.and_then(|name| verdict(name, file, &sentence)),
         sentence: &sentence,
-        stopped: run.ended.as_deref(),
         nodes: run.nodes.iter().zip(NODES).map(|(node, name)| state(node, name)).collect(),
         lines: script.calls.iter().enumerate().map(|(at, call)| made(run, at, call, &numbers)).collect(),
         in_flight: run.record.flights.iter().map(|flight| in_flight(flight, &numbers)).collect(),
@@ -219,42 +211,26 @@ fn made(run: &Run, at: usize, call: &Timed, numbers: &[u64]) -> Made {
 }
 
 fn in_flight(flight: &Flight, numbers: &[u64]) -> InFlight {
-    let Flight { frame, from, sent, arrives, name, nth, is_damaged, .. } = flight;
+    let Flight { frame, from, arrives, name, nth, .. } = flight;
     let rule = |act: &str| format!("{act} {} {name} from {}", ordinal(*nth), NODES[*from]);
     InFlight {
         frame: *frame,
         event: event(numbers, *frame),
         from: NODES[*from],
         name,
-        sent_us: microseconds(*sent),
         arrives_us: arrives.iter().map(|at| microseconds(*at)).collect(),
-        damaged: *is_damaged,
         rules: Touches {
             lose: rule("drop"),
             double: rule("duplicate"),
             delay: rule("delay") + " by 1 ms",
             damage: rule("corrupt"),
-            swap: rule("swap"),
-            cut: rule("cut"),
         },
     }
 }
 
-/// `1st`, `2nd`, as rules count.
-pub fn ordinal(number: u64) -> String {
-    let ending = match (number % 100, number % 10) {
-        (11..=13, _) => "th",
-        (_, 1) => "st",
-        (_, 2) => "nd",
-        (_, 3) => "rd",
-        _ => "th",
-    };
-    format!("{number}{ending}")
-}
-
 fn state(node: &Node, name: &'static str) -> State {
     let attributes = node.qp.attributes();
-    let (sends_waiting, receives_waiting) = node.qp.waiting();
+    let (sends_waiting, _) = node.qp.waiting();
     let region = |Region { bytes, access, key, is_there }: &Region| Registered {
         from: bytes.start,
         to: bytes.end,
@@ -262,7 +238,7 @@ fn state(node: &Node, name: &'static str) -> State {
         key: format!("{key:#x}"),
         registered: *is_there,
     };
-    let completed = |Completed { at, wc, is_polled }: &Completed| Complete {
+    let completed = |Completed { at, wc, .. }: &Completed| Complete {
         wr_id: wc.wr_id,
         opcode: wc.opcode.name(),
         status: wc.status as u32,
@@ -270,7 +246,6 @@ fn state(node: &Node, name: &'static str) -> State {
         length: wc.length,
         imm: wc.immediate,
         us: microseconds(*at),
-        polled: *is_polled,
     };
     State {
         name,
@@ -288,9 +263,7 @@ fn state(node: &Node, name: &'static str) -> State {
             retry_cnt: attributes.retries,
             rnr_retry: attributes.rnr_retries,
             min_rnr_timer: attributes.min_rnr_timer,
-            max_rd_atomic: attributes.max_rd_atomic,
             sends_waiting,
-            receives_waiting,
         },
         memory: Bytes {
             address: format!("{:#x}", node.start()),

@@ -52,7 +52,7 @@ pub struct Flight {
     /// Its name, as rules know it.
     pub name: &'static str,
     /// How many of that name this node had sent by then, with this one.
-    pub nth: u64,
+    pub nth: usize,
     /// Whether it arrives with a checksum that doesn't fit.
     pub is_damaged: bool,
     /// Whether a rule has held it back.
@@ -68,7 +68,7 @@ pub struct Flight {
 pub enum Arrival {
     /// A packet that's whole.
     Packet(Box<Packet>),
-    /// So many bytes whose checksum doesn't fit.
+    /// A packet whose checksum doesn't fit, and its length in bytes.
     Damaged(usize),
 }
 
@@ -80,7 +80,7 @@ struct Air {
     frames: VecDeque<(Duration, usize, Vec<u8>)>,
     flights: Vec<Flight>,
     /// How many packets of which name each node has sent.
-    names: [Vec<(&'static str, u64)>; 2],
+    names: [Vec<(&'static str, usize)>; 2],
     /// The packet that's being sent right now.
     sending: Option<usize>,
 }

@@ -5,13 +5,14 @@
 
 use super::conversation::{CmStep, Conversation};
 use super::descriptor::Descriptor;
-use super::report::{hex, ordinal, plural, Phase};
+use super::report::{hex, plural, Phase};
 use super::request::{Outcome, Request};
 use super::stream::{Rest, KEPT};
 use roce::cm::{reject_reason, rep, req, sidr_status, Kind, Service};
 use roce::field::Field;
 use roce::opcode::{Operation, Service as Transport};
 use roce::track::Side;
+use run::words::ordinal;
 use std::collections::HashMap;
 use std::rc::Rc;
 

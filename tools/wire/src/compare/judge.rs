@@ -3,7 +3,8 @@
 use super::conversation::Conversation;
 use super::facts::{rows, Action, Fact};
 use super::hints::{self, Hint};
-use super::report::{ordinal, Difference, Phase};
+use super::report::{Difference, Phase};
+use run::words::ordinal;
 use similar::{capture_diff_slices, Algorithm, DiffTag};
 
 /// Two connections and what was found so far.

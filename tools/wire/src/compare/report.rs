@@ -144,18 +144,6 @@ pub(super) fn plural(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// 1st, 2nd, 3rd…
-pub(super) fn ordinal(number: usize) -> String {
-    let ending = match (number % 10, number % 100) {
-        (_, 11..=13) => "th",
-        (1, _) => "st",
-        (2, _) => "nd",
-        (3, _) => "rd",
-        _ => "th",
-    };
-    format!("{number}{ending}")
-}
-
 /// The first bytes, as a person would quote them.
 pub(super) fn hex(bytes: &[u8]) -> String {
     const MOST: usize = 16;

@@ -65,7 +65,7 @@ fn line() -> impl Strategy<Value = String> {
     let settings = (node(), setting).prop_map(|(node, setting)| format!("{node} ibv_create_qp {setting}"));
     let act = prop_oneof![Just("drop"), Just("duplicate"), Just("delay"), Just("corrupt"), Just("swap"), Just("cut")];
     let which = prop_oneof![
-        (1..6u32).prop_map(workbench_ordinal),
+        (1..6usize).prop_map(run::words::ordinal),
         Just("every".to_owned()),
         Just("only again-sent".to_owned())
     ];
@@ -92,10 +92,6 @@ fn line() -> impl Strategy<Value = String> {
         Just("wire ecn 1..8 KB")
     ];
     prop_oneof![14 => calls, 1 => settings, 3 => rule, 1 => switch.prop_map(str::to_owned)]
-}
-
-fn workbench_ordinal(number: u32) -> String {
-    workbench::shown::ordinal(number.into())
 }
 
 /// Looks at this many scripts. Most of them have to be understood, or nothing is tried.

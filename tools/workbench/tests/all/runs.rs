@@ -162,7 +162,7 @@ fn a_packet_in_flight_is_touched_by_its_rule() {
     let whole = run(WRITE);
     for (at, flight) in whole.record.flights.iter().enumerate() {
         assert_eq!(flight.arrives.len(), 1, "{}", flight.name);
-        let rule = format!("{} {}", workbench::shown::ordinal(flight.nth), flight.name);
+        let rule = format!("{} {}", run::words::ordinal(flight.nth), flight.name);
         let from = workbench::script::NODES[flight.from];
         for (act, arrivals) in [("drop", 0), ("duplicate", 2), ("delay", 1), ("corrupt", 1), ("swap", 1)] {
             let by = if act == "delay" { " by 300 us" } else { "" };

@@ -50,10 +50,7 @@ pub fn place(name: &str) -> Vec<String> {
         "all" => format!("data-script=\"{}\"", in_attribute(&good())),
         page => format!("data-page=\"{page}\""),
     };
-    pages::block(
-        &format!("{CLASS} {attributes}"),
-        "*Two NICs that you can touch: they need JavaScript, and run in this page.*",
-    )
+    pages::block(&format!("{CLASS} {attributes}"), THERE)
 }
 
 fn in_attribute(script: &str) -> String {
