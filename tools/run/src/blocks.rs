@@ -12,7 +12,7 @@ const LAST_LINE: u64 = 512;
 /// Collects what is written to it, one block at a time, and brings it to the file when it is flushed. What is flushed first is the
 /// file's head.
 ///
-/// If a flush finds no room, what it should have brought is lost, and the next one has the last words: why the file ends. A reader
+/// If a flush finds too little room, its blocks that don't fit are lost, and the next one has the last words: why the file ends. A reader
 /// who lacks them would think that the writer was killed, so they take the room of the blocks before them if there is no other.
 #[derive(Debug)]
 pub struct Blocks {
@@ -39,11 +39,17 @@ impl Blocks {
         self.is_given_up = true;
     }
 
-    /// Brings what waits to the file, or leaves the file as it is.
+    /// Brings what waits to the file, or of that the whole blocks that find room.
     fn append(&mut self) -> io::Result<()> {
         let written = self.file.write_all(&self.waiting);
         if written.is_err() {
-            // A part may have found room. If it cannot be taken away, readers say where the good part ends.
+            // Last words are whole, or aren't there.
+            if !self.is_full {
+                let length = self.file.metadata().map_or(self.good, |file| file.len());
+                let whole = self.begins.iter().rev().find(|begin| **begin <= length);
+                self.good = self.good.max(whole.copied().unwrap_or_default());
+            }
+            // A part of a block may have found room. If it cannot be taken away, readers say where the good part ends.
             let _ = self.cut();
         }
         written
