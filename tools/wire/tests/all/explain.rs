@@ -58,6 +58,7 @@ const WRONG: [(&str, &[Cause]); 71] = [
     ("05-one-jumbo", &[NotReadyToTheEnd]),
     ("05-reads-not-taken", &[InvalidRequest]),
     ("06-two-modes", &[RemoteAccess]),
+    ("07-echoes", &[RemoteAccess]),
     ("07-two-closers", &[Declined]),
     ("07-wrong-key", &[RemoteAccess]),
     ("08-other-mtu", &[InvalidRequest]),
