@@ -75,8 +75,8 @@ impl Challenge {
             match heading {
                 "Idea" => challenge.idea = prose(text),
                 "Hint" => challenge.hints.push(prose(text)),
-                "Begin" => challenge.begin = code(text),
-                "Pass when" => challenge.passes_when = code(text),
+                "Begin" => challenge.begin = fenced(text, "text").unwrap_or_default(),
+                "Pass when" => challenge.passes_when = fenced(text, "text").unwrap_or_default(),
                 _ => challenge.afterwards = prose(text),
             }
         }
@@ -119,13 +119,13 @@ impl Challenge {
 }
 
 /// A text without the line breaks of its source; paragraphs stay.
-fn prose(text: &str) -> String {
+pub(crate) fn prose(text: &str) -> String {
     let paragraph = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     text.trim().split("\n\n").map(paragraph).collect::<Vec<_>>().join("\n\n")
 }
 
-/// What's between the fences.
-fn code(text: &'static str) -> &'static str {
-    let inside = text.split_once("```text\n").map_or(text, |(_, rest)| rest);
-    inside.split_once("```").map_or(inside, |(inside, _)| inside)
+/// What's between fences of this kind, if there are any.
+pub(crate) fn fenced<'a>(text: &'a str, kind: &str) -> Option<&'a str> {
+    let (_, inside) = text.split_once(&format!("```{kind}\n"))?;
+    Some(inside.split_once("```").map_or(inside, |(inside, _)| inside))
 }

@@ -9,6 +9,7 @@
 //! | [`sentence`] | says what happened |
 //! | [`shown`] | what a page gets of it |
 //! | [`challenge`] | what to make happen, and whether it has |
+//! | [`change`] | changes of lessons that can be tried here |
 //! | [`browser`] | what a page calls |
 //!
 //! It opens no file and no socket, starts no thread and reads no clock.
@@ -16,6 +17,7 @@
 pub mod bench;
 pub mod browser;
 pub mod challenge;
+pub mod change;
 pub mod node;
 pub mod script;
 pub mod sentence;

@@ -9,7 +9,7 @@ use nic::datagram::{bytes_of_link, Route};
 use nic::errno::Errno;
 use nic::fact::Fact;
 use nic::memory::{Access, Memory, Sge};
-use nic::outside::{AsyncEvent, Ctx, Effect};
+use nic::outside::{Ctx, Effect};
 use nic::packet::Packet;
 use nic::psn::Psn;
 use nic::qp::{mask, Attributes, Limits, Qp, Service, State};
@@ -206,13 +206,7 @@ impl Node {
                     self.receives.retain(|(wr_id, _)| *wr_id != wc.wr_id);
                     self.completes(wc);
                 }
-                // A packet has come before the RTU: so the connection is up.
-                Effect::Raise(AsyncEvent::CommunicationEstablished) => {
-                    let local = self.local.unwrap_or_default();
-                    self.manage(wire, |cm, now, out| {
-                        let _ = cm.establish(local, now, out);
-                    });
-                }
+                // A program could take a first packet for the RTU (rdma_notify). Those of the lessons don't.
                 Effect::Raise(_) => {}
             }
         }
@@ -475,11 +469,14 @@ impl Node {
         }
     }
 
-    /// The key for some bytes: that of the last region which has them; if none has, there's another one's, which won't open them.
+    /// The key for some bytes: that of the last region which has them. If none has, it's another one's, which won't open them: one that
+    /// at least begins before them and has some, if there is one, as for a program that goes past a region's end.
     pub fn key(&self, bytes: &Range<usize>) -> u32 {
         let last = |fits: &dyn Fn(&Region) -> bool| self.regions.iter().rev().find(|region| fits(region));
         let there = last(&|region| region.is_there && region.has(bytes));
-        there.or_else(|| last(&|region| region.has(bytes))).or_else(|| last(&|_| true)).map_or(0, |region| region.key)
+        let had = || last(&|region| region.has(bytes));
+        let begins = || last(&|region| region.bytes.contains(&bytes.start));
+        there.or_else(had).or_else(begins).or_else(|| last(&|_| true)).map_or(0, |region| region.key)
     }
 
     fn address(&self, offset: usize) -> u64 {

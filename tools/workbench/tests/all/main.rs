@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // A test may end with a panic.
 
 mod challenges;
+mod changes;
 mod page;
 mod random;
 mod runs;

@@ -24,14 +24,15 @@ pub fn table(sources: &Sources, lesson: &str, names: &[&str]) -> Result<Vec<Stri
 }
 
 /// One change, with what was kept of its run: for the book, whose pages may be long where they are folded. `play` comes after
-/// the question.
-pub fn with_run(sources: &Sources, lesson: &str, name: &str, play: &[String]) -> Result<Vec<String>> {
+/// the question, and `says` after the answer.
+pub fn with_run(sources: &Sources, lesson: &str, name: &str, play: &[String], says: &[String]) -> Result<Vec<String>> {
     let page = load(sources, lesson, name)?;
     let mut lines = vec![format!("**{}.** `{}`", page.title, page.command)];
     lines.extend(page.parts[0].lines.iter().map(|line| of_docs(line)));
     lines.extend_from_slice(play);
     lines.extend([format!("<details><summary>{OUTCOME}</summary>"), String::new()]);
     lines.extend(of_docs(&page.part(OUTCOME)?.prose()).lines().map(String::from));
+    lines.extend_from_slice(says);
     // What does not compile has no run.
     if let Ok(run) = read(recorded(lesson, name)) {
         lines.push(String::new());

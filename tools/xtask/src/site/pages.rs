@@ -1,5 +1,6 @@
 //! A page as it is in the book.
 
+use super::workbench::Tried;
 use super::{code, player, workbench};
 use crate::docs::links;
 use crate::docs::page::Page;
@@ -64,12 +65,18 @@ pub fn in_book(page: &Page, sources: &Sources) -> Result<String> {
                     .iter()
                     .map(|name| (*name).to_owned())
                     .chain(more)
-                    .map(|name| changes::with_run(sources, lesson, &name, &player::beside(lesson, &name)?))
+                    .map(|name| {
+                        let Tried { link, says } = workbench::tried(lesson, &name)?;
+                        let play = [player::beside(lesson, &name)?, link].concat();
+                        changes::with_run(sources, lesson, &name, &play, &says)
+                    })
                     .collect();
                 links::below(page, &runs?.join(&String::new()))
             }
             ("generated", ["case", lesson, name]) => {
-                lines.splice(end..end, [vec![String::new()], player::beside(lesson, name)?].concat());
+                let Tried { link, says } = workbench::tried(lesson, name)?;
+                let play = [vec![String::new()], player::beside(lesson, name)?, link, says].concat();
+                lines.splice(end..end, play);
                 continue;
             }
             ("generated", ["seen", lesson, name, words @ ..]) => recorded::seen(lesson, name, words)?,

@@ -61,7 +61,7 @@ fn lesson(name: &str) -> Result<Lesson> {
 }
 
 /// The folder of the lesson that a change is of.
-fn folder(change: &str) -> Result<String> {
+pub fn folder(change: &str) -> Result<String> {
     Ok(story::named(change.split('-').next().unwrap_or_default())?.lesson)
 }
 

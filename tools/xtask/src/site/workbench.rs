@@ -1,12 +1,14 @@
 //! The workbench, for a page that has the mark `<!-- workbench: NAME -->`: its scripts and its program, as scripts, for a page that is
 //! opened from a folder may load those, and nothing else.
 
-use super::player::{classic, PARTS};
+use super::player::{classic, folder, PARTS};
 use super::{copy, pages};
-use anyhow::Result;
+use anyhow::{Context, Result};
+use course::differences;
 use run::files::{read, write};
 use std::path::Path;
 use wire::play::page;
+use workbench::change::changes;
 
 const FOLDER: &str = "tools/book/workbench";
 /// Its modules, each after those that it imports.
@@ -78,6 +80,58 @@ server ibv_reg_mr 0..60 LOCAL_WRITE|REMOTE_WRITE
 client memcpy 0 \"One side writes, and the other side's processor never knows.\"
 ";
 
+/// A change of a lesson, as it's tried on the workbench.
+#[derive(Default)]
+pub struct Tried {
+    /// The link that leads there, with the change's script in it.
+    pub link: Vec<String>,
+    /// What differs there from the recorded run, or why there's no link. It gives the answer away.
+    pub says: Vec<String>,
+}
+
+/// How a change of the lesson with this number is tried, if pages say so.
+pub fn tried(number: &str, name: &str) -> Result<Tried> {
+    let full_name = format!("{number}-{name}");
+    let lesson = folder(&full_name)?;
+    let path = format!("tools/workbench/changes/{lesson}.md");
+    if !Path::new(&path).exists() {
+        return Ok(Tried::default());
+    }
+    let page = read(&path)?;
+    let change = changes(&page).into_iter().find(|change| change.name == name);
+    let change = change.with_context(|| format!("{path} has no section {name}"))?;
+    let paragraph = |text: String| vec![String::new(), text, String::new()];
+    let Some(story) = change.story() else {
+        return Ok(Tried {
+            says: paragraph(format!("You can't try this on the workbench. {}", change.says)),
+            ..Tried::default()
+        });
+    };
+    let title = course::page::Page::load(Path::new(&format!("lessons/{lesson}/changes/{name}.md")))?.title;
+    let story = read(format!("tools/workbench/stories/{story}.txt"))?;
+    let script = change.script(&format!("Lesson {number}, {name}: {title}"), &story).context(full_name.clone())?;
+    let link = format!("[Try it yourself on the workbench](workbench.md#script={})", in_address(&script));
+    let differs = differences::known(Path::new(""), &full_name)?.map(|known| {
+        let (what, rxe, device) = (known.what, known.rxe, known.device);
+        format!(
+            "On the workbench this comes out differently, because [its NIC isn't rdma_rxe](device_differences.md#from-rdma_rxe). What \
+             differs is *{what}* (rdma_rxe: {rxe}; the workbench: {device})."
+        )
+    });
+    let own = Some(change.says).filter(|says| !says.is_empty()).map(|says| format!("**On the workbench:** {says}"));
+    Ok(Tried { link: paragraph(link), says: own.into_iter().chain(differs).flat_map(paragraph).collect() })
+}
+
+/// A text as the value of a parameter, as `URLSearchParams` reads it, without what Markdown or HTML would take for its own.
+fn in_address(text: &str) -> String {
+    let letter = |byte: u8| match byte {
+        b' ' => "+".to_owned(),
+        byte if byte.is_ascii_alphanumeric() || b"-.:,=/".contains(&byte) => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    text.bytes().map(letter).collect()
+}
+
 /// Lays out what such a page loads.
 pub fn lay_out(tools: &Path, to: &Path) -> Result<()> {
     if !tools.join(PROGRAM).exists() {
@@ -92,4 +146,24 @@ pub fn lay_out(tools: &Path, to: &Path) -> Result<()> {
     )?;
     copy(&format!("{FOLDER}/workbench.css"), to.join("workbench.css"))?;
     copy(&tools.join(PROGRAM).to_string_lossy(), to.join("program.js"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tried;
+
+    #[test]
+    fn a_change_is_tried_by_a_link_or_says_why_not() {
+        // Tests begin in the crate's own folder.
+        let _ = run::files::root().map(std::env::set_current_dir);
+        let here = tried("04", "wrong-key").unwrap_or_default();
+        assert_eq!(here.link.len(), 3, "{:?}", here.link);
+        let link = "[Try it yourself on the workbench](workbench.md#script=%23+Lesson+04,+wrong-key:+Use+a+wrong+key%0A%23+-+client";
+        assert!(here.link[1].starts_with(link), "{}", here.link[1]);
+        assert!(here.says.is_empty(), "{:?}", here.says);
+        let elsewhere = tried("04", "locked-memory").unwrap_or_default();
+        assert!(elsewhere.link.is_empty() && elsewhere.says[1].contains("It needs"), "{:?}", elsewhere.says);
+        let other = tried("05", "no-reads").unwrap_or_default();
+        assert!(other.says[1].contains("rdma_rxe: waits forever"), "{:?}", other.says);
+    }
 }
