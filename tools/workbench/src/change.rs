@@ -3,7 +3,7 @@
 //! script in the link, so that none of it is in the program.
 
 use crate::challenge::{fenced, prose};
-use anyhow::{ensure, Context, Result};
+use anyhow::{ensure, Result};
 
 /// A section of a page in `changes/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,14 +57,4 @@ impl<'a> Change<'a> {
         );
         Ok(head + &script)
     }
-}
-
-/// The number of a lesson, which begins the names of its recorded changes.
-///
-/// # Errors
-/// The page has no title.
-pub fn lesson(page: &str) -> Result<&str> {
-    page.strip_prefix("# ")
-        .and_then(|page| page.lines().next())
-        .context("it begins with the lesson's name, as # 04_rdma_write")
 }
