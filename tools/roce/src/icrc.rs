@@ -30,33 +30,42 @@ impl Icrc {
     }
 }
 
-/// CRC-32 of eight bytes of ones: where the sum stands when the IP header begins.
-const AFTER_EIGHT_ONES: u32 = 0x2144_df1c;
+/// Where InfiniBand would have its local routing header, as many ones are counted.
+const ONES: usize = 8;
+/// The UDP header and the BTH. Like the IP header they have fields that change on the way.
+const TRANSPORT: usize = 8 + 12;
 
 /// The ICRC of a packet: `ip` runs from the IP header to the last byte before the ICRC, and `udp` is where
 /// the UDP header begins in it. None if `ip` ends before the end of the BTH.
 pub fn compute(ip: &[u8], udp: usize) -> Option<u32> {
-    let size = if ip.first()? >> 4 == 4 { 20 } else { 40 };
-    let mut head = [0; 40 + 20];
-    let head = &mut head[..size + 20];
-    head[..size].copy_from_slice(ip.get(..size)?);
-    head[size..].copy_from_slice(ip.get(udp..udp + 20)?);
-    if size == 20 {
-        head[1] = 0xff; // type of service
-        head[8] = 0xff; // time to live
-        head[10..12].fill(0xff); // header checksum
+    let (size, v4) = if ip.first()? >> 4 == 4 { (20, true) } else { (40, false) };
+    // Headers are copied, because what changes on the way is replaced by ones. The rest of the packet is read where it is.
+    let mut head = [0xff; ONES + 40 + TRANSPORT];
+    let head = &mut head[..ONES + size + TRANSPORT];
+    let (header, transport) = head[ONES..].split_at_mut(size);
+    header.copy_from_slice(ip.get(..size)?);
+    transport.copy_from_slice(ip.get(udp..udp + TRANSPORT)?);
+    if v4 {
+        header[1] = 0xff; // type of service
+        header[8] = 0xff; // time to live
+        header[10..12].fill(0xff); // header checksum
     } else {
-        head[0] |= 0x0f; // traffic class and flow label
-        head[1..4].fill(0xff);
-        head[7] = 0xff; // hop limit
+        header[0] |= 0x0f; // traffic class and flow label
+        header[1..4].fill(0xff);
+        header[7] = 0xff; // hop limit
     }
-    head[size + 6..size + 8].fill(0xff); // UDP checksum
-    head[size + 8 + 4] = 0xff; // FECN, BECN, reserved
-    let mut sum = Hasher::new_with_initial_len(AFTER_EIGHT_ONES, 8);
-    // Between the two headers stand options, or extension headers.
-    for part in [&head[..size], ip.get(size..udp)?, &head[size..], &ip[udp + 20..]] {
-        sum.update(part);
+    transport[6..8].fill(0xff); // UDP checksum
+    transport[8 + 4] = 0xff; // FECN, BECN, reserved
+    let mut sum = Hasher::new();
+    match ip.get(size..udp)? {
+        // One long part is summed faster than several short ones.
+        [] => sum.update(head),
+        options => {
+            let (before, transport) = head.split_at(ONES + size);
+            [before, options, transport].iter().for_each(|part| sum.update(part));
+        }
     }
+    sum.update(&ip[udp + TRANSPORT..]);
     Some(sum.finalize())
 }
 

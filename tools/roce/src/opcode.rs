@@ -109,9 +109,19 @@ static UNKNOWN: Opcode = Opcode {
     headers: &[],
 };
 
+/// Where each operation code's row is in the table, or its length: every packet of a capture is looked up.
+static ROWS: [usize; 256] = {
+    let (mut rows, mut row) = ([TABLE.len(); 256], 0);
+    while row < TABLE.len() {
+        rows[TABLE[row].code as usize] = row;
+        row += 1;
+    }
+    rows
+};
+
 /// The row of an operation code; a row named "Unknown opcode" for one that is not in the table.
 pub fn lookup(code: u8) -> &'static Opcode {
-    TABLE.binary_search_by_key(&code, |row| row.code).map_or(&UNKNOWN, |at| &TABLE[at])
+    TABLE.get(ROWS[usize::from(code)]).unwrap_or(&UNKNOWN)
 }
 
 const fn row(
