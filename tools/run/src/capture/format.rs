@@ -76,8 +76,8 @@ fn is_erf<R: Read>(input: &mut Input<R>) -> Result<bool, Error> {
     if input.begin(16, "file header").is_err() {
         return Ok(false);
     }
-    let seconds = Order::Little.u32(&input.bytes, 4);
-    let (kind, record) = (input.bytes[8] & 0x7f, Order::Big.u16(&input.bytes, 10));
+    let seconds = Order::Little.u32(input.bytes(), 4);
+    let (kind, record) = (input.bytes()[8] & 0x7f, Order::Big.u16(input.bytes(), 10));
     Ok((978_307_200..4_102_444_800).contains(&seconds) && (1..=27).contains(&kind) && record >= 16)
 }
 
@@ -98,7 +98,7 @@ impl Format {
         };
         input.begin(24, "file header")?;
         // The upper bits say whether frames end with a checksum; it is beyond the IP packet anyway.
-        let link = LinkType(order.u32(&input.bytes, 20) as u16);
+        let link = LinkType(order.u32(input.bytes(), 20) as u16);
         let interface = Interface { name: None, link, snap_length: 0, frequency, offset: 0 };
         Ok(Format { is_pcapng: false, order, interfaces: vec![interface] })
     }
@@ -108,7 +108,7 @@ impl Format {
         if !input.begin(16, "packet header")? {
             return Ok(None);
         }
-        let [seconds, fraction, size, length] = [0, 4, 8, 12].map(|at| self.order.u32(&input.bytes, at));
+        let [seconds, fraction, size, length] = [0, 4, 8, 12].map(|at| self.order.u32(input.bytes(), at));
         if size as usize > LARGEST {
             return Err(damaged(input.offset, format!("a packet cannot have {size} bytes")));
         }

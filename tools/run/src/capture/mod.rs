@@ -130,7 +130,7 @@ impl<R: Read> Reader<R> {
 }
 
 fn bytes<R: Read>(input: &Input<R>, (at, size): (usize, usize)) -> &[u8] {
-    &input.bytes[at..at + size]
+    &input.bytes()[at..at + size]
 }
 
 #[cfg(test)]
@@ -146,6 +146,36 @@ mod tests {
         file.extend([7; 1000]);
         let mut reader = Reader::new(file.as_slice()).unwrap();
         assert!(reader.next().unwrap_err().to_string().contains("byte 24"));
-        assert!(reader.input.bytes.capacity() < 1 << 20, "{} bytes for a file of 1040", reader.input.bytes.capacity());
+        assert!(reader.input.buffer.len() < 1 << 20, "{} bytes for a file of 1040", reader.input.buffer.len());
+    }
+
+    /// Packets are looked at where they were read, whatever part of them came first, and also if one is larger than that place was.
+    #[test]
+    fn packets_are_the_same_however_their_bytes_come() {
+        struct Slow<'a>(&'a [u8], usize);
+        impl Read for Slow<'_> {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                let most = self.1.min(buffer.len());
+                self.0.read(&mut buffer[..most])
+            }
+        }
+        let sizes = [1, 100, 700_000, 0, 300_000, 60, 2_000_000, 5];
+        let mut writer = crate::pcapng::Writer::new(Vec::new(), &Default::default()).unwrap();
+        let interface = writer.interface(LinkType::ETHERNET, None).unwrap();
+        for (i, size) in sizes.into_iter().enumerate() {
+            writer.packet(interface, 0, &vec![i as u8; size], size, None).unwrap();
+        }
+        let file = writer.into_inner().unwrap();
+        for at_a_time in [1, 7, 4096, usize::MAX] {
+            let mut reader = Reader::new(Slow(&file, at_a_time)).unwrap();
+            for (i, size) in sizes.into_iter().enumerate() {
+                let sighting = reader.next().unwrap().unwrap();
+                assert!(
+                    sighting.data.len() == size && sighting.data.iter().all(|byte| *byte == i as u8),
+                    "{at_a_time} {i}"
+                );
+            }
+            assert!(reader.next().unwrap().is_none());
+        }
     }
 }

@@ -28,11 +28,11 @@ impl Format {
                 return Ok(None);
             }
             // The number of a section header reads the same in both byte orders.
-            let kind = self.order.u32(&input.bytes, 0);
+            let kind = self.order.u32(input.bytes(), 0);
             if kind == SECTION_HEADER {
                 self.begin_section(input)?;
             }
-            let length = self.order.u32(&input.bytes, 4);
+            let length = self.order.u32(input.bytes(), 4);
             if length < 12 || length % 4 != 0 {
                 return Err(damaged(input.offset, format!("a block cannot have {length} bytes")));
             }
@@ -46,7 +46,7 @@ impl Format {
                 return Err(damaged(input.offset, format!("a block of {length} bytes")));
             }
             input.extend(length, "block")?;
-            let block = Block { order: self.order, bytes: &input.bytes, offset: input.offset };
+            let block = Block { order: self.order, bytes: input.bytes(), offset: input.offset };
             // The length is at both ends of a block.
             let end = block.u32(length - 4)? as usize;
             if length != end {
@@ -64,7 +64,7 @@ impl Format {
     /// Each section chooses its byte order and counts its interfaces from 0.
     fn begin_section<R: Read>(&mut self, input: &mut Input<R>) -> Result<(), Error> {
         input.extend(12, "section header")?;
-        self.order = match input.bytes[8..12] {
+        self.order = match input.bytes()[8..12] {
             [0x4d, 0x3c, 0x2b, 0x1a] => Order::Little,
             [0x1a, 0x2b, 0x3c, 0x4d] => Order::Big,
             _ => return Err(damaged(input.offset, "the byte order of the section is unknown")),
@@ -79,10 +79,14 @@ impl Block<'_> {
         damaged(self.offset, what)
     }
 
+    fn too_short(&self) -> Error {
+        self.damaged("the block is too short")
+    }
+
     fn u32(&self, at: usize) -> Result<u32, Error> {
         match at + 4 <= self.bytes.len() {
             true => Ok(self.order.u32(self.bytes, at)),
-            false => Err(self.damaged("the block is too short")),
+            false => Err(self.too_short()),
         }
     }
 
@@ -98,7 +102,7 @@ impl Block<'_> {
             frequency = base.checked_pow(exponent).ok_or_else(no_clock)?;
         }
         if let Some((at, 8)) = self.option(16, IF_TSOFFSET) {
-            offset = self.order.number(self.bytes, at, 8) as i64;
+            offset = self.order.u64(self.bytes, at) as i64;
         }
         let name = self.option(16, IF_NAME).and_then(|(at, size)| std::str::from_utf8(&self.bytes[at..at + size]).ok());
         Ok(Interface { name: name.map(str::to_owned), link, snap_length, frequency, offset })
@@ -122,15 +126,17 @@ impl Block<'_> {
     }
 
     fn packet(&self, kind: u32, interfaces: &[Interface]) -> Result<Found, Error> {
-        let (high, low, size, length) = (self.u32(12)?, self.u32(16)?, self.u32(20)? as usize, self.u32(24)?);
+        // Both kinds have these in the same places.
+        let header = self.bytes.get(..28).ok_or_else(|| self.too_short())?;
+        let [high, low, size, length] = [12, 16, 20, 24].map(|at| self.order.u32(header, at));
         let number = match kind {
-            OBSOLETE_PACKET => usize::from(self.order.u16(self.bytes, 8)),
-            _ => self.u32(8)? as usize,
+            OBSOLETE_PACKET => usize::from(self.order.u16(header, 8)),
+            _ => self.order.u32(header, 8) as usize,
         };
         let interface = interfaces
             .get(number)
             .ok_or_else(|| self.damaged(format!("a packet of interface {number}, which was not described")))?;
-        let data = self.data(28, size)?;
+        let (size, data) = (size as usize, self.data(28, size as usize)?);
         Ok(Found {
             interface: Some(number),
             time_ns: Some(interface.nanoseconds(u64::from(high) << 32 | u64::from(low))),
