@@ -1,5 +1,6 @@
 //! The table for machines: one line per RoCEv2 packet, columns between tabs.
 
+use roce::opcode;
 use roce::packet::Packet;
 use run::capture::{Error, Reader};
 use run::sighting::Sighting;
@@ -11,94 +12,137 @@ pub const HEADER: &str = "frame\tsrc\tdst\topcode\tname\tdestqp\tpsn\tackreq\tpa
                           syndrome\tmsn\timm\tcm\tlocal_id\tremote_id\tpayload_len\ticrc\t\
                           time\tsrcqp\tservice\tsidr_status\n";
 
+/// So many bytes of the table are written at a time.
+const FULL: usize = 64 << 10;
+
 /// Writes the table of a whole capture, or of what can be read of it.
 pub fn write<R: Read>(reader: &mut Reader<R>, out: &mut impl Write) -> Result<(), Error> {
-    out.write_all(HEADER.as_bytes())?;
-    let mut line = Line::default();
-    while let Some(sighting) = &reader.next()? {
+    let mut table = Table::new();
+    let read = loop {
+        let sighting = match reader.next() {
+            Ok(Some(sighting)) => sighting,
+            Ok(None) => break Ok(()),
+            Err(error) => break Err(error),
+        };
         if let Some(packet) = sighting.packet() {
-            line.packet(sighting, packet);
-            out.write_all(&line.bytes)?;
+            table.line(&sighting, packet);
         }
+        if table.bytes.len() >= FULL {
+            out.write_all(&table.bytes)?;
+            table.bytes.clear();
+        }
+    };
+    out.write_all(&table.bytes)?;
+    out.flush()?;
+    read
+}
+
+/// The two digits of each byte.
+static HEX: [[u8; 2]; 256] = {
+    let (digits, mut pairs, mut byte) = (b"0123456789abcdef", [[0; 2]; 256], 0);
+    while byte < 256 {
+        pairs[byte] = [digits[byte >> 4], digits[byte & 0xf]];
+        byte += 1;
     }
-    Ok(out.flush()?)
-}
+    pairs
+};
 
-/// A line, made column by column, each with a tab after it. Bytes are appended by hand, because `fmt` would take longer than all the
-/// decoding.
-#[derive(Default)]
-struct Line {
+/// The table, made column by column, each with a tab after it. Bytes are appended by hand, because `fmt` would take longer than all
+/// the decoding.
+struct Table {
+    /// What isn't written yet.
     bytes: Vec<u8>,
-    /// Few machines send many packets, so the columns with their addresses are written once.
+    /// Few machines send many packets, so the columns with their addresses are made once.
     known: Vec<([IpAddr; 2], String)>,
+    /// So are the two columns of each operation code.
+    opcodes: Vec<String>,
 }
 
-impl Line {
-    fn packet(&mut self, sighting: &Sighting, packet: &Packet) {
+impl Table {
+    fn new() -> Table {
+        let columns = |code| format!("{code}\t{}\t", opcode::lookup(code).name);
+        let bytes = HEADER.as_bytes().to_vec();
+        Table { bytes, known: Vec::new(), opcodes: (0..=u8::MAX).map(columns).collect() }
+    }
+
+    /// A line for a packet. What it has and what it lacks is found out once, before the first column.
+    fn line(&mut self, sighting: &Sighting, packet: &Packet) {
         let (bth, cm, remote, aeth) = (packet.bth, packet.cm(), packet.remote(), packet.aeth());
-        self.bytes.clear();
         self.decimal(Some(sighting.number));
-        self.ips([packet.datagram.src, packet.datagram.dst]);
-        self.decimal(Some(bth.opcode));
-        self.text(Some(packet.opcode.name));
+        self.ips(&packet.datagram.src, &packet.datagram.dst);
+        self.bytes.extend_from_slice(self.opcodes[usize::from(bth.opcode)].as_bytes());
         self.decimal(Some(bth.dest_qp));
         self.decimal(Some(bth.psn));
         self.decimal(Some(bth.ack_req));
         self.decimal(Some(bth.pad_cnt));
-        self.hex(remote.map(|remote| remote.va), 16);
-        self.hex(remote.map(|remote| remote.r_key), 8);
+        self.hex(remote.map(|remote| remote.va.to_be_bytes()));
+        self.hex(remote.map(|remote| remote.r_key.to_be_bytes()));
         self.decimal(packet.dma_length());
         self.decimal(aeth.map(|aeth| aeth.syndrome));
         self.decimal(aeth.map(|aeth| aeth.msn));
-        self.hex(packet.immediate(), 8);
-        self.text(cm.map(|message| message.kind.name()));
-        self.hex(cm.and_then(|message| message.local_id()), 8);
-        self.hex(cm.and_then(|message| message.remote_id()), 8);
+        self.hex(packet.immediate().map(u32::to_be_bytes));
+        match &cm {
+            Some(message) => {
+                self.text(message.kind.name());
+                self.hex(message.local_id().map(u32::to_be_bytes));
+                self.hex(message.remote_id().map(u32::to_be_bytes));
+            }
+            None => self.bytes.extend_from_slice(b"\t\t\t"),
+        }
         self.decimal(Some(packet.payload_length() as u64));
-        self.text(Some(packet.icrc().name()));
+        self.text(packet.icrc().name());
         self.seconds(sighting.time_ns);
         self.decimal(sighting.src_qp());
-        self.hex(cm.and_then(|message| message.service()).map(|service| service.0), 16);
-        self.decimal(cm.and_then(|message| message.sidr_status()));
+        match &cm {
+            Some(message) => {
+                self.hex(message.service().map(|service| service.0.to_be_bytes()));
+                self.decimal(message.sidr_status());
+            }
+            None => self.bytes.extend_from_slice(b"\t\t"),
+        }
         self.end_with(b'\n');
     }
 
-    fn text(&mut self, text: Option<&str>) {
-        self.bytes.extend_from_slice(text.unwrap_or_default().as_bytes());
+    fn text(&mut self, text: &str) {
+        self.bytes.extend_from_slice(text.as_bytes());
         self.bytes.push(b'\t');
     }
 
     fn decimal(&mut self, number: Option<impl Into<u64>>) {
-        let mut digits = itoa::Buffer::new();
-        self.text(number.map(|number| digits.format(number.into())));
+        match number.map(Into::into) {
+            None => self.bytes.push(b'\t'),
+            // Half of all columns are that short.
+            Some(digit @ 0..=9) => self.bytes.extend_from_slice(&[b'0' + digit as u8, b'\t']),
+            Some(number) => self.text(itoa::Buffer::new().format(number)),
+        }
     }
 
-    /// `0x` and this many digits.
-    fn hex(&mut self, number: Option<impl Into<u64>>, digits: usize) {
-        if let Some(number) = number.map(Into::into) {
-            let digit = |place| b"0123456789abcdef"[(number >> (4 * place) & 0xf) as usize];
+    /// `0x` and two digits for each byte.
+    fn hex<const BYTES: usize>(&mut self, bytes: Option<[u8; BYTES]>) {
+        if let Some(bytes) = bytes {
             self.bytes.extend_from_slice(b"0x");
-            self.bytes.extend((0..digits).rev().map(digit));
+            bytes.iter().for_each(|byte| self.bytes.extend_from_slice(&HEX[usize::from(*byte)]));
         }
-        self.text(None);
+        self.bytes.push(b'\t');
     }
 
     /// Nanoseconds as seconds with nine decimals.
     fn seconds(&mut self, ns: Option<u64>) {
         const SECOND: u64 = 1_000_000_000;
-        let Some(ns) = ns else { return self.text(None) };
+        let Some(ns) = ns else { return self.bytes.push(b'\t') };
         self.decimal(Some(ns / SECOND));
         self.end_with(b'.');
-        let mut digits = itoa::Buffer::new();
-        self.text(digits.format(SECOND + ns % SECOND).get(1..));
+        // The one in front keeps the zeroes behind it.
+        self.text(&itoa::Buffer::new().format(SECOND + ns % SECOND)[1..]);
     }
 
     /// From whom to whom.
-    fn ips(&mut self, ends: [IpAddr; 2]) {
+    fn ips(&mut self, src: &IpAddr, dst: &IpAddr) {
         const MOST: usize = 16;
-        let at = self.known.iter().position(|(known, _)| *known == ends).unwrap_or_else(|| {
+        let is_known = |([from, to], _): &([IpAddr; 2], String)| from == src && to == dst;
+        let at = self.known.iter().position(is_known).unwrap_or_else(|| {
             self.known.truncate(MOST - 1);
-            self.known.push((ends, format!("{}\t{}\t", ends[0], ends[1])));
+            self.known.push(([*src, *dst], format!("{src}\t{dst}\t")));
             self.known.len() - 1
         });
         self.bytes.extend_from_slice(self.known[at].1.as_bytes());
