@@ -21,8 +21,11 @@ const program = { skip: isThere ? false : "NOT RUN: the book was built without t
 const page = () => `${site.url}docs/workbench.html`;
 
 /** Opens a page, and waits until its workbench has run its script. */
-async function open(url = page(), motion = "reduce") {
+async function open(url = page(), motion = "reduce", isFew = false) {
   await browser.theme("light", motion);
+  await browser.open("about:blank");
+  await browser.open(url);
+  await browser.run((isFew) => { if (isFew) localStorage.removeItem("workbench-more"); else localStorage.setItem("workbench-more", "yes"); }, isFew);
   await browser.open("about:blank");
   await browser.open(url);
   await browser.run(() => document.querySelector(".workbench").scrollIntoView());
@@ -67,6 +70,57 @@ const look = () => browser.run(() => {
 
 const SETUP = "client ibv_reg_mr 0..4096 LOCAL_WRITE\nserver ibv_reg_mr 0..4096 LOCAL_WRITE|REMOTE_WRITE|REMOTE_READ|REMOTE_ATOMIC\n";
 const WRITE = `${SETUP}at 20 us client ibv_post_send WRITE 0..60 to server 0\nclient ibv_poll_cq\n`;
+
+test("before the program is there, and without scripts, the start page shows what one run of it does", program, async () => {
+  await browser.scripts(false);
+  await browser.open(`${site.url}index.html`);
+  const { said, moves, styled } = await browser.run(() => ({
+    said: document.querySelector(".workbench").innerText, moves: document.querySelector(".wb-still .wb-flight").getAnimations().length,
+    styled: getComputedStyle(document.querySelector(".wb-still .wb-stage")).display,
+  }));
+  await browser.scripts(true);
+  assert.match(said, /asleep[^]*the other side's processor never knows[^]*The client's 60 bytes are in the server's memory/);
+  assert.ok(moves > 0 && styled === "grid", `${moves} ${styled}`);
+});
+
+test("each moment of a run is said in a sentence for somebody who doesn't know the words", program, async () => {
+  await open();
+  await write(`${WRITE}wire drop 1st RDMA Write Only from client\n`);
+  const said = new Set();
+  await press("[aria-label^='To the end']");
+  await press("[aria-label^='To the beginning']");
+  await press("[aria-label^='To the beginning']");
+  for (let step = 0; step < 60; step++) {
+    await press("[aria-label^='One thing on']");
+    said.add((await look()).says);
+  }
+  const all = [...said].join("\n");
+  for (const words of [
+    /^The client's program asks for a connection, because/m, /asks its NIC to put 60 bytes into the server's memory/, /The wire loses this packet/,
+    /No answer has come, so the client's NIC sends its packet again/, /sends the same packet once more/, /checks the key and puts the bytes into memory; its program isn't asked/,
+  ]) assert.match(all, words);
+  assert.doesNotMatch(all, /ibv_|rdma_|psn|as this side sees it|by the rule|PSN/);
+});
+
+test("what a program puts into its memory is seen before it's sent", program, async () => {
+  await open();
+  await write(`${SETUP}client memcpy 0 "seen at once"\nat 20 us client ibv_post_send WRITE 0..60 to server 0\n`);
+  await press("[aria-label^='To the end']");
+  await press("[aria-label^='To the beginning']");
+  const { client, server } = await look();
+  assert.match(client, /seen at once/);
+  assert.match(server, /nothing but zeros/);
+});
+
+test("there's little to press at first, and the rest with one press", program, async () => {
+  const count = () => browser.run(() => [...document.querySelectorAll(".wb :is(button, select, input, textarea, summary, a)")].filter((it) => it.checkVisibility() && !it.disabled).length);
+  await open(page(), "reduce", true);
+  const few = await count();
+  assert.ok(few <= 20, `${few} at first`);
+  await press(".wb-more");
+  assert.ok(await count() > few + 12, `${await count()} then`);
+  assert.ok(await browser.run(() => document.querySelector("[aria-label^='Copy a link']").checkVisibility()));
+});
 
 test("without its program the page says so, and without scripts it can be read", async () => {
   await browser.scripts(false);
@@ -270,9 +324,14 @@ test("keys alone reach everything, and arrows move time and turn no pages", prog
   await browser.size(1366, 768);
   await open();
   await write(WRITE);
+  await press("[aria-label^='To the end']");
+  // To where something is asked of a NIC, and from there to what prepares it.
+  await press("[aria-label^='To the beginning']");
+  const place = () => browser.run(() => Number(document.querySelector(".wb-time input").value));
+  const first = await place();
+  assert.ok(first > 2);
   await press("[aria-label^='To the beginning']");
   await browser.run(() => document.querySelector(".wb .rp-play").focus());
-  const place = () => browser.run(() => Number(document.querySelector(".wb-time input").value));
   await browser.press("ArrowRight", "ArrowRight");
   assert.equal(await place(), 2);
   await browser.press("ArrowLeft");
@@ -352,8 +411,17 @@ test("whoever wants no motion gets none, and others see packets fly", program, a
 });
 
 test("the start page moves by itself, and one button breaks it", program, async () => {
+  await browser.size(360, 740);
   await open(`${site.url}index.html`, "no-preference");
+  // On a phone all that counts is there without scrolling.
+  await browser.run(() => scrollTo(0, 0));
+  const below = await browser.run(() => [".wb-stage", ".wb-say", ".wb-break"].filter((part) => document.querySelector(`.wb ${part}`).getBoundingClientRect().bottom > innerHeight));
+  assert.deepEqual(below, []);
+  await browser.size(1366, 768);
   const calm = await look();
+  // The slider begins where something is asked of a NIC.
+  await press("[aria-label^='To the beginning']");
+  assert.equal(await browser.run(() => { const slider = document.querySelector(".wb-time input"); return slider.value - slider.min; }), 0);
   assert.match(calm.server, /the other side's processor never knows/);
   assert.match(calm.server, /asleep/);
   assert.equal(await browser.run(() => document.querySelector(".wb-bench").checkVisibility()), false);

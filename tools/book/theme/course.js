@@ -135,7 +135,7 @@
     const look = document.createElement("link");
     Object.assign(look, { rel: "stylesheet", href: `${path_to_root}workbench/workbench.css` });
     const styled = new Promise((loaded) => { look.onload = look.onerror = loaded; });
-    if (!document.querySelector(`link[href="${look.getAttribute("href")}"]`)) document.head.append(look);
+    if (!document.head.querySelector(`link[href="${look.getAttribute("href")}"]`)) document.head.append(look);
     else look.onload();
     try {
       await script("player/player.js");

@@ -33,8 +33,9 @@ const area = (length) => [number("from", "from byte", 0), number("length", "leng
 
 /** What a node's program can call. */
 const CALLS = [
-  post("SEND"), post("WRITE"), post("READ"), post("FETCH_ADD"),
+  post("WRITE"), post("SEND"), post("READ"),
   simple("receive", "ibv_post_recv", area(64), bytes),
+  post("FETCH_ADD"),
   simple(
     "register", "ibv_reg_mr", [...area(4096), ...RIGHTS.map((right) => check(right, right, right === "LOCAL_WRITE"))],
     (values) => words(bytes(values), RIGHTS.filter((right) => values[right]).join("|")),
@@ -73,18 +74,20 @@ const settings = (node) => ({
 });
 
 const GROUPS = [
-  { id: "client", name: "Client", verbs: CALLS },
-  { id: "server", name: "Server", verbs: CALLS },
+  { id: "client", name: "Client", verbs: CALLS, first: 4 },
+  { id: "server", name: "Server", verbs: CALLS, first: 4 },
   { id: "wire", name: "Wire", verbs: WIRE },
   { id: "settings", name: "Queue pairs", verbs: ["client", "server"].map(settings) },
 ];
+/** How many groups there are at first; the others, and the calls after the first ones, come with "More". */
+const FIRST = 2;
 
 export class Actions {
   /** `write(line)` puts a line into the script. */
   constructor(write) {
     this.write = write;
     this.kept = new Map();
-    this.groups = toggles(GROUPS, "Who acts", (group) => this.group(group));
+    this.groups = toggles(GROUPS, FIRST, "Who acts", (group) => this.group(group));
     this.verbs = el("div", { class: "wb-verbs" });
     this.place = el("div", {});
     this.element = el("section", { class: "wb-do-it", "aria-label": "Do something" }, this.groups.element, this.verbs, this.place);
@@ -92,9 +95,9 @@ export class Actions {
   }
 
   group(group) {
-    const verbs = toggles(group.verbs, `What the ${group.name} does`, (verb) => this.verb(group, verb));
+    const verbs = toggles(group.verbs, group.first, `What the ${group.name} does`, (verb) => this.verb(group, verb));
     this.verbs.replaceChildren(verbs.element);
-    verbs.choose(group.verbs.find(({ name }) => name === "WRITE") ?? group.verbs[0]);
+    verbs.choose(group.verbs[0]);
   }
 
   verb({ id }, verb) {
@@ -106,9 +109,10 @@ export class Actions {
   }
 }
 
-/** Buttons of which one is pressed. */
-function toggles(all, label, chosen) {
-  const buttons = new Map(all.map((one) => [one, el("button", { type: "button", click: () => choose(one) }, one.name)]));
+/** Buttons of which one is pressed; the `first` ones are there before somebody asks for more. */
+function toggles(all, first, label, chosen) {
+  const rest = (place) => (place >= first ? "wb-rest" : null);
+  const buttons = new Map(all.map((one, place) => [one, el("button", { type: "button", class: rest(place), click: () => choose(one) }, one.name)]));
   const choose = (wanted) => {
     for (const [one, button] of buttons) button.setAttribute("aria-pressed", String(one === wanted));
     chosen(wanted);

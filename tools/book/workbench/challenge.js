@@ -1,15 +1,11 @@
 // A challenge: what to make happen, what helps, and once it has happened, why that's so.
 
 import { el } from "../player/dom.js";
+import { keep, recall } from "./kept.js";
 
-/** Which challenges this reader has passed. A page that's opened from a folder may have no memory. */
+/** Which challenges this reader has passed. */
 const KEY = "workbench-passed";
-function passed() {
-  try { return new Set(JSON.parse(localStorage.getItem(KEY) ?? "[]")); } catch { return new Set(); }
-}
-function remember(name) {
-  try { localStorage.setItem(KEY, JSON.stringify([...passed().add(name)])); } catch { /* for this page only */ }
-}
+const passed = () => new Set(JSON.parse(recall(KEY) ?? "[]"));
 
 /** A text with its names of calls; each paragraph is an element of its own. */
 function* prose(text = "") {
@@ -53,8 +49,8 @@ export class Challenges {
   judge(verdict) {
     if (!verdict || !this.now) return this.verdict.replaceChildren();
     if (verdict.passed) {
-      remember(this.now.name);
       this.done.add(this.now.name);
+      keep(KEY, JSON.stringify([...new Set([...passed(), ...this.done])]));
       this.options();
     }
     this.verdict.classList.toggle("passed", verdict.passed);

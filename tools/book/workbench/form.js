@@ -34,7 +34,7 @@ export class Form {
       this.values[name] = input.type === "checkbox" ? input.checked : input.type === "number" ? Math.trunc(Number(input.value)) : input.value;
       this.write();
     });
-    const made = el("label", { class: attributes?.type === "checkbox" ? "wb-check" : "wb-field" });
+    const made = el("label", { class: `${attributes?.type === "checkbox" ? "wb-check" : "wb-field"}${name === "length" ? "" : " wb-rest"}` });
     made.append(...(attributes?.type === "checkbox" ? [input, label] : [el("span", {}, label), input]));
     field.element = made;
     return made;

@@ -9,10 +9,12 @@ const LINES = 3;
 const COMPLETIONS = 6;
 /** How lines are tagged that say what a NIC decides. */
 const NIC = "NIC";
+/** How many bytes of a region are known before anything has come: as many as the picture has room for. */
+const KNOWN = 256;
 
-/** A run as one node sees it: its own events, and packets to it, in the order in which it sees them. */
+/** A run as one node sees it: its own events, and packets to it, in the order in which it sees them; and what's in its memory. */
 class View extends Moment {
-  constructor(data, node, order) {
+  constructor(data, node, order, memory) {
     const owners = new Map(data.events.flatMap(({ memory }) => memory ?? []).filter(({ what }) => what === "region").map((change) => [change.region, change.node]));
     const isOwn = (change) => (change.node ?? owners.get(change.region)) === node;
     // Of a packet's bytes, the sender's NIC reads them and the receiver's writes them; and each node has its own queue pairs.
@@ -21,12 +23,47 @@ class View extends Moment {
       return { ...event, index, memory: event.memory?.filter(isOwn), qp: event.qp?.filter((state) => state.node === node) };
     };
     super({ ...data, events: order.map(own) });
-    this.node = node;
+    [this.node, this.memory] = [node, memory];
+    this.reset();
+  }
+
+  reset() {
+    super.reset();
+    /** All bytes of the node, as far as its own program has written them. */
+    this.bytes = this.memory?.bytes.slice();
   }
 
   next() {
     super.next();
-    for (const region of this.regions) if (region?.changed?.to) region.last = { ...region.changed, index: this.event.index };
+    const { event } = this;
+    for (const region of this.regions) {
+      const { changed, bytes } = region ?? {};
+      if (changed?.to) {
+        region.last = { ...changed, index: event.index, how: `its NIC ${changed.read ? "reads" : "writes"}` };
+        this.bytes.set(bytes.read(changed.from, changed.to - changed.from).map((byte) => parseInt(byte, 16)), this.offset(region) + changed.from);
+      } else if (changed) {
+        const from = this.offset(region);
+        bytes.put(0, hex(this.bytes.subarray(from, from + Math.min(KNOWN, region.len))));
+      }
+    }
+    if (!isPacket(event) && event.node === this.node) this.write(event);
+  }
+
+  offset(region) { return Number(BigInt(region.addr) - this.memory.address); }
+
+  /** What a program puts into its own memory is there at once, also where it's registered already. */
+  write({ text, index }) {
+    const [, at, what] = /^into its own memory, at (\d+): (.*)/.exec(text) ?? [];
+    if (!what) return;
+    const written = content(what).subarray(0, this.bytes.length - at);
+    this.bytes.set(written, Number(at));
+    for (const region of this.regions.filter(Boolean)) {
+      const from = Math.max(0, at - this.offset(region));
+      const inside = this.bytes.subarray(this.offset(region) + from, Math.min(Number(at) + written.length, this.offset(region) + region.len));
+      if (!inside.length || from > KNOWN) continue;
+      region.bytes.put(from, hex(inside));
+      region.last = { from, to: from + inside.length, index, how: "its program writes" };
+    }
   }
 
   /** The regions, of which the one that was used last comes first; marked is what has happened since an event. */
@@ -35,6 +72,19 @@ class View extends Moment {
     all.sort((one, other) => other.used - one.used || other.order - one.order);
     return all.map((region) => ({ ...region, changed: region.used >= since ? region.last : null }));
   }
+}
+
+const hex = (bytes) => [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+
+/** The bytes of what a program says that it writes: a text, or where its memory is, which is an address, a key and a length. */
+function content(what) {
+  if (what.startsWith('"')) return new TextEncoder().encode(what.slice(1, -1));
+  const [address, key, length] = what.matchAll(/=(\w+)/g).map(([, number]) => BigInt(number));
+  const view = new DataView(new ArrayBuffer(16));
+  view.setBigUint64(0, address);
+  view.setUint32(8, Number(key));
+  view.setUint32(12, Number(length));
+  return new Uint8Array(view.buffer);
 }
 
 export class Node {
@@ -52,44 +102,50 @@ export class Node {
     );
   }
 
-  /** `order` is what this node of the run sees, `queues` what's in its queues, see queues.js, `dies` when it's
-   * switched off, and `polls` at which events its program begins to wait. */
-  load(data, number, order, queues, { dies, polls }) {
-    [this.dies, this.polls] = [dies, polls];
-    this.view = new View(data, number, order);
+  /** `order` is what this node of the run sees, `queues` what's in its queues, see queues.js, `memory` what it holds at the beginning,
+   * `dies` when it's switched off, `captions` what there is to say about each event. */
+  load(data, number, order, queues, memory, { dies, captions }) {
+    [this.dies, this.captions] = [dies, captions];
+    this.view = new View(data, number, order, memory);
     this.queues = queues;
     this.shown = "";
     this.title.replaceChildren(this.name, el("small", {}, (data.nodes[number] ?? "").split(" ")[1] ?? ""));
   }
 
-  /** Shows the moment at which it has seen `count` things. News is what has happened since an event of the run. */
-  show(count, since, at) {
+  /** Shows the moment at which it has seen `count` things. News is what has happened since an event of the run, if that has begun. */
+  show(count, since, hasBegun, at) {
     const queues = this.queues.at(at);
     this.element.classList.toggle("dead", at >= this.dies);
-    const now = [count, since, queues.sends, queues.receives, queues.done.length].join();
+    const now = [count, since, hasBegun, queues.sends, queues.receives, queues.done.length].join();
     if (now === this.shown) return;
     this.shown = now;
     this.view.goto(count);
-    this.program(since);
+    this.program(since, hasBegun);
     const regions = this.view.regionsSince(since).map(region);
-    this.memory.replaceChildren(...(regions.length ? regions : [el("p", { class: "rp-none" }, "none registered")]));
+    this.memory.replaceChildren(...(regions.length ? regions : [el("p", { class: "rp-none" }, "nothing is open to the NIC yet")]));
     const pairs = this.view.queuePairsOf(this.view.node).map((state) => pair(state, false));
-    const none = el("p", { class: "rp-none" }, "no queue pair");
-    const fact = this.events(({ tag }) => tag === NIC).at(-1)?.text ?? "";
-    this.nic.replaceChildren(...(pairs.length ? pairs : [none]), drawn(queues), el("p", { class: "wb-fact", title: fact }, fact));
+    const none = el("p", { class: "rp-none" }, "no queue pair yet");
+    const fact = this.events(({ tag, index }) => tag === NIC && this.captions[index].short).at(-1);
+    const short = (fact?.index >= since ? this.captions[fact.index].short : "") || (pairs.length ? "connected, nothing to do" : "");
+    this.nic.replaceChildren(...(pairs.length ? pairs : [none]), drawn(queues), el("p", { class: "wb-fact", title: fact?.text }, short));
   }
 
   /** The program's last lines. If it has done nothing since the reader's last act, that's what there is to see. */
-  program(since) {
+  program(since, hasBegun) {
     const said = this.events((event) => event.stage && event.sort !== "info");
-    const lines = said.slice(-LINES).map((event) => el(
-      "li",
-      { class: `${event.sort}${event.index < since ? " old" : ""}`, title: event.text },
-      event.tag ? el("b", { class: "rp-tag" }, event.tag) : null, event.text,
-    ));
-    const sleeps = !said.some(({ index }) => index >= since) && !this.polls.has(said.at(-1)?.index);
+    const lines = said.slice(-LINES).map((event) => {
+      const { short } = this.captions[event.index];
+      return el(
+        "li",
+        { class: `${event.sort}${event.index < since ? " old" : ""}`, title: event.text },
+        el("span", { class: "wb-call" }, event.tag ? el("b", { class: "rp-tag" }, event.tag) : null, event.text),
+        el("span", { class: "wb-short" }, short ?? event.text),
+      );
+    });
+    const last = said.at(-1);
+    const sleeps = hasBegun && !said.some(({ index }) => index >= since) && !(last && this.captions[last.index].isWaiting);
     this.element.classList.toggle("sleeps", sleeps);
-    this.lane.replaceChildren(...lines, ...(sleeps ? [el("li", { class: "wb-asleep" }, "asleep: nobody calls it")] : []));
+    this.lane.replaceChildren(...lines, ...(sleeps ? [el("li", { class: "wb-asleep" }, "asleep: nothing wakes it")] : []));
   }
 
   /** Of the lines that this node has said so far, some. */

@@ -47,6 +47,9 @@ export class Playhead {
     this.moved(false);
   }
 
+  /** To where the whole is played from; from there, to what prepares it. */
+  begin() { this.goto(this.at > this.home + 1 ? this.home : 0); }
+
   /** One thing on, which is played; or one back. */
   step(way) {
     const to = this.schedule.stop(this.at, way);

@@ -10,16 +10,26 @@ const NOTE = 60;
 const NEXT = 330;
 const FLIGHT = 1150;
 const ANSWER = 220;
-/** Where on its way a packet is when one stops there, and where a lost one ends. */
+/** Where on its way a packet is when one stops there, and where a lost one ends; how long that one is seen there. */
 const MIDDLE = 0.45;
-const LOST = 0.55;
+export const LOST = 0.55;
+const GONE = 1500;
+/** How long a sentence stays at least: before the next one, and before a packet that says more about the same thing. */
+const READS = 1300;
+const SAID = 650;
+/** What takes longer than this, in microseconds of the run, is a wait. */
+const WAIT = 40;
 
 /** `play` is what the player gets, `times` when each event was, in microseconds; `ways` says of each packet by its event when it
- * arrives: never if it's lost, twice if it's doubled. */
+ * arrives: never if it's lost, twice if it's doubled; `captions` are the sentences that are read meanwhile. */
 export class Schedule {
-  constructor(play, times, ways) {
+  constructor(play, times, ways, captions) {
     this.events = play.events;
     this.times = times;
+    this.captions = captions;
+    /** When the sentence began that's being read, and which one it is; when the last packet has come, or is gone. */
+    this.reads = { at: -READS, says: null };
+    this.quiet = 0;
     /** When each event begins. */
     this.begins = [];
     /** What's on the wire when: each with the event, and how often it arrives. */
@@ -32,12 +42,15 @@ export class Schedule {
     this.arrivals = play.nodes.map(() => []);
     let at = 0;
     for (const [index, event] of this.events.entries()) {
-      at = Math.max(at + this.gap(index), this.answers(event.node, times[index]));
+      const next = Math.max(this.next(index, at), this.answers(event.node, times[index]));
+      at = Math.max(next, this.read(index, next));
       this.begins.push(at);
+      const { says, isWaiting } = captions[index];
+      if (says && !isWaiting && says !== this.reads.says) this.reads = { at, says };
       this.sees[event.node]?.push({ at, index, time: times[index] });
       // A copy that the wire has made is recorded as well, but it flies with the packet that it's a copy of.
       if (ways.has(index)) this.fly(index, at, ways.get(index));
-      else if (!isNote(event)) this.stops.push({ at, index });
+      else if (!isNote(event) || captions[index].says) this.stops.push({ at, index });
     }
     for (const list of [...this.sees, this.stops]) list.sort((one, other) => one.at - other.at);
     // Of what happens at once, one stops at the last.
@@ -48,13 +61,16 @@ export class Schedule {
   fly(index, begin, arrives) {
     const { node, to } = this.events[index];
     if (!arrives.length) {
-      this.flights.push({ index, begin, end: begin + FLIGHT * LOST, from: 0, until: LOST, isLost: true });
-      this.stops.push({ at: begin + FLIGHT * LOST * 0.8, index });
+      const end = begin + FLIGHT * LOST;
+      this.flights.push({ index, begin, end: end + GONE, stays: end, isLost: true });
+      this.stops.push({ at: end, index });
+      this.quiet = Math.max(this.quiet, end + GONE);
     }
     for (const [copy, time] of arrives.entries()) {
       const start = begin + copy * NEXT;
       const end = start + FLIGHT + waited(time - this.times[index]);
-      this.flights.push({ index, begin: start, end, isLost: false });
+      this.flights.push({ index, begin: start, end, stays: end, isLost: false });
+      this.quiet = Math.max(this.quiet, end);
       this.stops.push({ at: start + (end - start) * MIDDLE, index }, { at: end, index });
       if (to !== node) this.sees[to]?.push({ at: end, index, time });
       this.arrivals[to]?.push({ time, end });
@@ -67,12 +83,22 @@ export class Schedule {
     return Math.max(0, ...before.map(({ end }) => end + ANSWER));
   }
 
-  /** How long after the event before it an event begins. */
-  gap(index) {
+  /** When an event begins after the one before it. If time passes between them, what was on the wire is gone before that. */
+  next(index, at) {
     const [before, event] = [this.events[index - 1], this.events[index]];
     if (!before) return 0;
     const usual = isPacket(event) ? (isPacket(before) ? NEXT : LINE) : isNote(event) ? NOTE : LINE;
-    return usual + waited(this.times[index] - this.times[index - 1]);
+    const passes = waited(this.times[index] - this.times[index - 1]);
+    return (passes ? Math.max(at, this.quiet) : at) + usual + passes;
+  }
+
+  /** When the sentence before an event, which could begin at `next`, has been read. While packets are under way there's no waiting for
+   * that, since they'd stand still. */
+  read(index, next) {
+    const { says } = this.captions[index];
+    const { at } = this.reads;
+    if (!says || says === this.reads.says || this.quiet > next) return 0;
+    return at + (isPacket(this.events[index]) ? SAID : READS);
   }
 
   /** When one sees what happens at a node at a time of the run. */
@@ -108,7 +134,7 @@ export class Schedule {
 export const isNote = ({ sort }) => sort === "quiet" || sort === "info";
 
 /** How long one looks at time that passes, in microseconds of the run: the longer it is the longer, but not as long as it is. */
-const waited = (passes) => (passes > 40 ? Math.min(1500, 350 + 220 * Math.log10(passes / 40)) : 0);
+const waited = (passes) => (passes > WAIT ? Math.min(1500, 350 + 220 * Math.log10(passes / WAIT)) : 0);
 
 /** How many of a sorted list aren't after a moment. */
 function after(list, at, key) {

@@ -2,9 +2,12 @@
 
 import { el } from "../player/dom.js";
 import { rightNode } from "../player/run.js";
+import { LOST } from "./schedule.js";
 
 /** Packets closer than this, in milliseconds, are close. */
 const CLOSE = 600;
+/** How long a lost one takes to fade. */
+const FADES = 400;
 
 export class Stage {
   /** `touched(index)` is called with the packet that somebody touches. */
@@ -43,20 +46,21 @@ export class Stage {
       else if (this.flying.has(flight)) this.land(flight);
     }
     const { passes } = this.schedule.time(at);
-    const says = passes ? `nobody acts: ${duration(passes)} pass` : "";
+    const says = passes ? `${duration(passes)} go by, and nothing comes` : "";
     if (this.says.textContent !== says) this.says.textContent = says;
   }
 
   launch(flight) {
     const { event, way, isBelow, index, isLost } = flight;
     const [from, to] = [event.node, event.to].map((node) => this.data.nodes[node].split(" ")[0]);
+    const about = isLost ? "lost" : event.text.includes("sent again") ? "again" : (/psn (\+?-?\d+)/.exec(event.text)?.[1] ?? "");
     const button = el(
       "button",
       {
         type: "button", class: `wb-packet rp-packet past ${event.sort} ${way}${isLost ? " lost" : ""}`,
         "aria-label": `${from} to ${to}: ${event.tag} ${event.text}. Touch it`, click: () => this.touched(index),
       },
-      el("b", {}, event.tag.replace(/^RDMA /, "").replace(/ \(.*/, "")), el("small", {}, /psn (\+?-?\d+)/.exec(event.text)?.[1] ?? ""),
+      el("b", {}, event.tag.replace(/^RDMA /, "").replace(/ \(.*/, "")), el("small", {}, about),
     );
     const pill = { button, way: el("div", { class: `wb-flight ${way}${isBelow ? " below" : ""}` }, button) };
     this.flying.set(flight, pill);
@@ -65,12 +69,12 @@ export class Stage {
   }
 
   /** It's moved along by a part of the wire's width, and back by that part of its own: nothing has to be measured for that. */
-  put({ way, begin, end, until = 1, isLost }, pill, at) {
-    const done = (at - begin) / (end - begin);
-    const along = `${((way === "east" ? done * until : 1 - done * until) * 100).toFixed(2)}%`;
+  put({ way, begin, end, stays, isLost }, pill, at) {
+    const done = Math.min(1, (at - begin) / (stays - begin)) * (isLost ? LOST : 1);
+    const along = `${((way === "east" ? done : 1 - done) * 100).toFixed(2)}%`;
     pill.way.style.transform = `translateX(${along})`;
     pill.button.style.transform = `translateX(-${along})`;
-    if (isLost) pill.button.style.opacity = String(Math.min(1, (1 - done) * 4));
+    if (isLost) pill.button.style.opacity = String(Math.min(1, (end - at) / FADES));
   }
 
   land(flight) {

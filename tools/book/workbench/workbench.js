@@ -9,13 +9,15 @@
 //                   them, are the one that goes well and those that don't
 
 import { el } from "../player/dom.js";
-import { isPacket, rightNode, sentence } from "../player/run.js";
+import { isPacket, rightNode } from "../player/run.js";
 import { button } from "../player/transport.js";
 import { Actions, added } from "./actions.js";
+import { captions } from "./captions.js";
 import { Challenges } from "./challenge.js";
 import { Core } from "./core.js";
 import { Details } from "./details.js";
 import { Editor } from "./editor.js";
+import { keep, recall } from "./kept.js";
 import { Node } from "./node.js";
 import { Queues } from "./queues.js";
 import { Playhead, RATES } from "./playhead.js";
@@ -24,6 +26,10 @@ import { Stage, duration } from "./stage.js";
 
 /** The page that's about workbenches, from any other. (The book's pages say where its root is.) */
 const HOME = `${path_to_root}docs/workbench.html`;
+
+/** What isn't there before the reader asks for more, and how it's remembered that somebody has. */
+const REST = { class: "wb-rest" };
+const MORE = "workbench-more";
 
 /** How often the clock is set while time passes, in milliseconds at speed 1. */
 const READ = 100;
@@ -64,6 +70,7 @@ class Workbench {
     this.undo = button("Undo the last change of the script", "Undo", () => this.back());
     this.told = el("p", { class: "wb-told", role: "status" });
     this.breaks = el("p", { class: "wb-first" }, button("Now break it", "Now break it", () => this.breakIt(), { class: "wb-break" }));
+    this.more = button("More: the wire, settings, keys and flags, the other calls, speed, a link to the script, a file for Wireshark", "More …", () => this.few(false), { class: "wb-more" });
     this.element = el(
       "div",
       { class: `rp wb${this.isStart ? " wb-start" : ""}`, tabindex: -1, role: "group", "aria-label": "Workbench: two nodes, a wire, and a script" },
@@ -72,9 +79,9 @@ class Workbench {
         { class: "wb-all" },
         own.length ? this.challenges.element : null,
         el("div", { class: "wb-stage" }, this.nodes.client.element, this.stage.element, this.nodes.server.element),
-        this.transport(),
         this.say,
         this.isStart ? this.breaks : null,
+        this.transport(),
         el(
           "div",
           { class: "wb-bench" },
@@ -88,8 +95,9 @@ class Workbench {
               { class: "wb-tools" },
               this.undo,
               button("Start again with the first script", "Start again", () => this.reset()),
-              button("Copy a link to this script", "Copy link", () => this.share()),
-              button("Save the run as a pcapng file, for Wireshark", "Save pcapng", () => this.save()),
+              button("Copy a link to this script", "Copy link", () => this.share(), REST),
+              button("Save the run as a pcapng file, for Wireshark", "Save pcapng", () => this.save(), REST),
+              this.more,
             ),
             this.told,
           ),
@@ -98,6 +106,13 @@ class Workbench {
       ),
     );
     this.element.addEventListener("keydown", (key) => this.key(key));
+    this.few(recall(MORE) === null);
+  }
+
+  /** Whether there's only what one needs at first. Somebody who has wanted more gets it on the next page as well. */
+  few(isFew) {
+    this.element.classList.toggle("wb-few", isFew);
+    if (!isFew) keep(MORE, "yes");
   }
 
   transport() {
@@ -105,16 +120,17 @@ class Workbench {
     this.slider = el("input", { type: "range", min: 0, max: 1, step: 1, "aria-label": "Moment of the run" });
     this.slider.addEventListener("input", () => this.playhead.goto(this.schedule.stops[Number(this.slider.value)].at));
     this.clock = el("output", { class: "wb-clock" });
-    this.rate = el("select", { "aria-label": "Speed" }, ...RATES.map((rate) => el("option", { value: rate, selected: rate === 1 }, `${rate}×`)));
+    this.playhead.rate = this.isStart ? 0.5 : 1;
+    this.rate = el("select", { "aria-label": "Speed", ...REST }, ...RATES.map((rate) => el("option", { value: rate, selected: rate === this.playhead.rate }, `${rate}×`)));
     this.rate.addEventListener("input", () => { this.playhead.rate = Number(this.rate.value); });
     return el(
       "div",
       { class: "wb-time", role: "group", "aria-label": "Time" },
-      button("To the beginning (Home)", "|‹", () => this.playhead.goto(0)),
+      button("To the beginning (Home)", "|‹", () => this.playhead.begin(), REST),
       button("One thing back (←)", "‹", () => this.playhead.step(-1)),
       this.play,
       button("One thing on (→)", "›", () => this.playhead.step(1)),
-      button("To the end (End)", "›|", () => this.playhead.goto(this.schedule.length)),
+      button("To the end (End)", "›|", () => this.playhead.goto(this.schedule.length), REST),
       this.slider, this.clock, this.rate,
     );
   }
@@ -187,12 +203,15 @@ class Workbench {
     this.said = said;
     this.data = said.play;
     this.flights = flights(said);
-    this.schedule = new Schedule(this.data, said.times_us, new Map([...this.flights].map(([event, { arrives_us }]) => [event, arrives_us])));
+    this.captions = captions(this.data);
+    const ways = new Map([...this.flights].map(([event, { arrives_us }]) => [event, arrives_us]));
+    this.schedule = new Schedule(this.data, said.times_us, ways, this.captions);
     const opens = this.opens();
     const differs = before && !whole ? difference(before, this.data) : opens;
     // What both programs do to set up is no news.
     this.since = Math.max(differs, opens);
-    this.playhead.home = this.isStart ? this.schedule.begins[opens] : 0;
+    // What comes before that is there for whoever goes back to it.
+    this.playhead.home = Math.max(0, (this.schedule.begins[opens] ?? this.schedule.length) - 1);
     this.menuFor(null);
     const server = rightNode(this.data);
     this.numbers = { client: 1 - server, server };
@@ -216,7 +235,9 @@ class Workbench {
     const queues = new Queues(this.said, this.script, name, number, this.schedule);
     const made = (call) => this.made(call).filter((line) => line.node === name).map(({ event }) => event);
     const dies = this.schedule.begins[made(/\bdies\b/)[0]] ?? Infinity;
-    node.load(this.data, number, this.schedule.sees[number], queues, { dies, polls: new Set(made(/\bibv_poll_cq\b/)) });
+    const { address, size, text } = this.said.nodes.find((node) => node.name === name).memory;
+    const memory = { address: BigInt(address), bytes: Uint8Array.from({ length: size }, (_, at) => text.charCodeAt(at % text.length) || 0) };
+    node.load(this.data, number, this.schedule.sees[number], queues, memory, { dies, captions: this.captions });
   }
 
   /** The lines of the script that are calls like this, and were made. */
@@ -232,12 +253,14 @@ class Workbench {
   show(plays) {
     const { at } = this.playhead;
     const { schedule } = this;
-    for (const [name, node] of Object.entries(this.nodes)) node.show(schedule.seenBy(this.numbers[name], at), this.since, at);
+    const hasBegun = schedule.begins[this.since] <= at;
+    for (const [name, node] of Object.entries(this.nodes)) node.show(schedule.seenBy(this.numbers[name], at), this.since, hasBegun, at);
     this.stage.show(at);
     const begun = schedule.begun(at);
     // Text that changes has to be laid out, and nobody reads sixty figures a second.
     if (!plays || !(Math.abs(at - this.read) < READ)) {
       this.read = at;
+      this.slider.min = at < this.playhead.home - 1 ? 0 : schedule.place(this.playhead.home);
       this.slider.value = schedule.place(at);
       this.clock.textContent = duration(schedule.time(at).now);
     }
@@ -255,16 +278,13 @@ class Workbench {
 
   /** What happens, in words; a screen reader hears it when time stands still. */
   caption(begun, plays, ended) {
-    const event = this.data.events[begun - 1];
     this.say.setAttribute("aria-live", plays ? "off" : "polite");
-    const words = event ? sentence(this.data, event) : "Nothing has happened yet.";
-    // What the wire does to a packet is nobody's call.
-    const isAct = event && !isPacket(event) && !event.stage && !event.tag;
-    const why = isAct ? event.text : (this.data.texts[event?.why] ?? "");
-    if (ended && this.said.sentence) this.say.replaceChildren(el("strong", {}, this.said.sentence));
-    else if (isAct) this.say.replaceChildren(el("span", {}, `${why}.`));
-    else this.say.replaceChildren(el("span", { class: "wb-what" }, words), " ", el("span", { class: "wb-why" }, why));
-    this.slider.setAttribute("aria-valuetext", `${this.clock.textContent}: ${words}`);
+    // A program that begins to wait is no news while other things happen.
+    const isTold = ({ says, isWaiting }, index) => says && index < begun && !(plays && isWaiting);
+    const { says } = this.captions.findLast(isTold) ?? { says: "Nothing has happened yet." };
+    const words = ended && this.said.sentence ? el("strong", {}, this.said.sentence) : says;
+    this.say.replaceChildren(words);
+    this.slider.setAttribute("aria-valuetext", `${this.clock.textContent}: ${says}`);
     this.challenges.judge(ended ? this.said.verdict : null);
   }
 
@@ -336,7 +356,7 @@ class Workbench {
       " ": () => this.playhead.toggle(),
       ArrowRight: () => this.playhead.step(1),
       ArrowLeft: () => this.playhead.step(-1),
-      Home: () => this.playhead.goto(0),
+      Home: () => this.playhead.begin(),
       End: () => this.playhead.goto(this.schedule.length),
       Escape: () => this.menuFor(null),
     };

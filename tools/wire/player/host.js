@@ -59,7 +59,7 @@ export function pair(state, alone) {
 export function region(region) {
   const { changed } = region;
   const rkey = region.rkey && region.rkey !== "0x0" ? el("span", { class: "rp-key" }, `rkey ${region.rkey}`) : null;
-  const how = changed && changed.to > changed.from ? el("em", {}, changed.read ? "its device reads" : "its device writes") : null;
+  const how = changed && changed.to > changed.from ? el("em", {}, changed.how ?? (changed.read ? "its device reads" : "its device writes")) : null;
   return el(
     "div",
     { class: `rp-region${changed ? " changed" : ""}${changed?.read ? " read" : ""}` },
@@ -80,6 +80,7 @@ function content({ bytes, len, changed }) {
   const more = len - start - shown.length;
   const rest = el("span", { class: "rp-none" }, start ? `from byte ${start}; ` : "", more > 0 ? `… ${more} more bytes` : "");
   if (text) return el("p", { class: "rp-text" }, `“${used.map((hex) => String.fromCharCode(parseInt(hex, 16))).join("")}” `, rest);
+  if (!used.length && shown.every((byte) => byte === "00")) return el("p", { class: "rp-none" }, "nothing but zeros so far ", rest);
   const groups = [];
   for (let at = 0; at < shown.length; at += GROUP) groups.push(shown.slice(at, at + GROUP).map((byte) => byte ?? "··").join(" "));
   return el("p", { class: "rp-hex" }, ...groups.map((group) => el("span", {}, group)), rest);

@@ -31,7 +31,7 @@ const ADDRESS: [u64; 2] = [0x7f00_5000_0000, 0x7f00_c000_0000];
 const RANDOM: [u64; 2] = [0x5e00_0001_0000_0200, 0xc100_0001_0000_0100];
 const KEY: [u8; 2] = [0x5e, 0xc1];
 /// What the client's memory holds again and again, as many bytes as a program of lesson 04 writes.
-const TEXT: &[u8; 60] = b"One side writes, and the other side's processor never knows.";
+const TEXT: &str = "One side writes, and the other side's processor never knows.";
 
 /// How far the connection has come, as the program sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,10 +148,8 @@ impl Node {
             line: 0,
             now: Duration::ZERO,
         };
-        if number == CLIENT {
-            let text: Vec<u8> = TEXT.iter().copied().cycle().take(MEMORY).collect();
-            node.buffer.fill(node.buffer.address, &text);
-        }
+        let text: Vec<u8> = node.text().bytes().cycle().take(MEMORY).collect();
+        node.buffer.fill(node.buffer.address, &text);
         node
     }
 
@@ -602,6 +600,15 @@ impl Node {
     /// What's in its memory.
     pub fn bytes(&self, range: &Range<usize>) -> Vec<u8> {
         self.buffer.bytes(self.address(range.start), range.len())
+    }
+
+    /// What its memory holds again and again before anybody writes there; nothing if that's zeros.
+    pub fn text(&self) -> &'static str {
+        if self.number == CLIENT {
+            TEXT
+        } else {
+            ""
+        }
     }
 
     /// Where its memory begins.

@@ -14,9 +14,6 @@ use serde::Serialize;
 use serde_json::{json, Value};
 use std::time::Duration;
 
-/// Bytes of each memory that are shown.
-const SHOWN: usize = 256;
-
 /// Runs a script, and shows what happened, and what that means for a challenge; or `{"error": …}`, if it isn't understood.
 pub fn shown(text: &str, challenge: Option<&str>) -> String {
     match run(text) {
@@ -103,7 +100,7 @@ struct State {
     dead: bool,
     connection: &'static str,
     qp: Pair,
-    memory: Bytes,
+    memory: Memory,
     regions: Vec<Registered>,
     receives: Vec<Posted>,
     completions: Vec<Complete>,
@@ -122,10 +119,11 @@ struct Pair {
 }
 
 #[derive(Serialize)]
-struct Bytes {
+struct Memory {
     address: String,
     size: usize,
-    bytes: String,
+    /// What it holds again and again before the run.
+    text: &'static str,
 }
 
 #[derive(Serialize)]
@@ -265,11 +263,7 @@ fn state(node: &Node, name: &'static str) -> State {
             min_rnr_timer: attributes.min_rnr_timer,
             sends_waiting,
         },
-        memory: Bytes {
-            address: format!("{:#x}", node.start()),
-            size: script::MEMORY,
-            bytes: node.bytes(&(0..SHOWN)).iter().map(|byte| format!("{byte:02x}")).collect(),
-        },
+        memory: Memory { address: format!("{:#x}", node.start()), size: script::MEMORY, text: node.text() },
         regions: node.regions.iter().map(region).collect(),
         receives: node
             .receives

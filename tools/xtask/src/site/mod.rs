@@ -72,7 +72,7 @@ fn lay_out(sources: &Sources, tools: &Path, book: &Path) -> Result<()> {
     write(src.join("SUMMARY.md"), summary::text(&code)?)?;
     for page in &pages {
         let text = pages::in_book(page, sources)?.replace(explain::PLACE, explain::here(tools));
-        let text = workbench::here(tools, text);
+        let text = workbench::here(tools, text)?;
         write(src.join(pages::place(&page.path)), text)?;
         for file in pages::files(page) {
             copy(&file, src.join(&file))?;

@@ -3,18 +3,23 @@
 
 use super::player::{classic, folder, PARTS};
 use super::{copy, pages};
-use anyhow::{Context, Result};
+use anyhow::{anyhow, Context, Result};
 use course::differences;
 use run::files::{read, write};
+use std::ops::Range;
 use std::path::Path;
 use wire::play::page;
 use workbench::change::changes;
+use workbench::sentence::sentence;
+use workbench::shown;
 
 const FOLDER: &str = "tools/book/workbench";
 /// Its modules, each after those that it imports.
-const MODULES: [&str; 12] = [
+const MODULES: [&str; 14] = [
+    "kept",
     "core",
     "schedule",
+    "captions",
     "playhead",
     "queues",
     "node",
@@ -32,45 +37,100 @@ const PROGRAM: &str = "workbench.js";
 /// What a page of the site has that shows one.
 pub const CLASS: &str = "class=\"workbench\"";
 
+/// What the start page's has.
+const START: &str = "data-start=";
+
 /// What's read where no script runs, and where there's no program.
 const THERE: &str = "*Two NICs that you can touch: they need JavaScript, and run in this page.*";
 const MISSING: &str =
     "**The workbench is not in this copy of the book**: where it was built, there was no compiler for WebAssembly.";
 
-/// A page's text; without the program its workbench says that it's missing.
-pub fn here(tools: &Path, text: String) -> String {
-    match tools.join(PROGRAM).exists() {
+/// A page's text. The start page shows a run before its workbench is loaded; without the program, a page says that it's missing.
+pub fn here(tools: &Path, text: String) -> Result<String> {
+    Ok(match tools.join(PROGRAM).exists() {
+        true if text.contains(START) => text.replace(THERE, &picture()?),
         true => text,
         false => text.replace(CLASS, "class=\"missing\"").replace(THERE, MISSING),
-    }
+    })
 }
 
 /// The place on a page. `start` is the one of the start page, which shows one thing; other names are those of pages that have challenges.
 pub fn place(name: &str) -> Vec<String> {
     let attributes = match name {
-        "start" => format!("data-start=\"{}\"", in_attribute(&start())),
+        "start" => format!("{START}\"{}\"", in_attribute(&start())),
         "all" => format!("data-script=\"{}\"", in_attribute(&good())),
         page => format!("data-page=\"{page}\""),
     };
     pages::block(&format!("{CLASS} {attributes}"), THERE)
 }
 
+/// The first run of the start page as a picture, which moves by its style alone, until the workbench takes its place: what's in both
+/// memories, the two packets, and what happened.
+fn picture() -> Result<String> {
+    let (script, run) = shown::run(&good()).map_err(|error| anyhow!("line {}: {}", error.line, error.says))?;
+    let [server, client] = [0, 1].map(|node| node_of(&run.nodes[node].bytes(&BYTES), node));
+    let flies = |(way, sort, packet): (&str, &str, &str)| {
+        format!("<div class=\"wb-flight {way}\"><b class=\"wb-packet rp-packet past {sort}\">{packet}</b></div>")
+    };
+    let packets = [("east", "write", "RDMA Write Only"), ("west", "acknowledge", "Acknowledge")];
+    anyhow::ensure!(packets.iter().all(|(_, _, name)| run.record.flights.iter().any(|flight| flight.name == *name)));
+    Ok(format!(
+        "<link rel=\"stylesheet\" href=\"workbench/workbench.css\"><div class=\"rp wb wb-start wb-still\"><div class=\"wb-all\">\
+         <div class=\"wb-stage\">{client}<div class=\"wb-wire\"><span class=\"wb-way east\"></span>\
+         <span class=\"wb-way west\"></span><p class=\"wb-passes\"></p><div class=\"wb-packets\">{}</div></div>{server}</div>\
+         <div class=\"wb-say\"><strong>{}</strong></div></div></div>",
+        packets.map(flies).concat(),
+        sentence(&script, &run),
+    ))
+}
+
+/// A node of the picture, with these bytes of its memory.
+fn node_of(memory: &[u8], node: usize) -> String {
+    let (side, name, program, nic) = match node {
+        0 => (
+            "right",
+            "Server",
+            "<i class=\"wb-asleep\">asleep: nothing wakes it</i>",
+            "key is right: bytes are in place",
+        ),
+        _ => ("left", "Client", "asks for a WRITE", "sends, and waits for an answer"),
+    };
+    let floor = |name: &str, what: &str| {
+        format!("<div class=\"wb-floor wb-of-{0}\"><b class=\"wb-name\">{0}</b>{what}</div>", name)
+    };
+    format!(
+        "<div class=\"rp-pane rp-host rp-{side} wb-node wb-{side}\"><header><b>{name}</b></header>{}{}{}</div>",
+        floor("program", &format!("<div class=\"wb-lane\"><span class=\"wb-short\">{program}</span></div>")),
+        floor(
+            "memory",
+            &format!(
+                "<div class=\"rp-memory\"><div class=\"rp-region\"><p></p><p class=\"rp-text\">“{}”</p></div></div>",
+                String::from_utf8_lossy(memory)
+            )
+        ),
+        floor("nic", &format!("<div class=\"wb-nic\"><p class=\"wb-fact\">{nic}</p></div>")),
+    )
+}
+
 fn in_attribute(script: &str) -> String {
     script.replace('\n', "&#10;").replace('"', "&quot;")
 }
 
+/// The bytes that are written.
+const BYTES: Range<usize> = 0..60;
 const WRITE: &str = "client ibv_post_send WRITE 0..60 to server 0";
 
-/// One program writes into the other's memory.
+/// One program writes into the other's memory. It begins once the connection is made, so that nothing else is on the wire then.
 fn good() -> String {
-    format!("{SETUP}{WRITE}\nclient ibv_poll_cq\n")
+    format!("{SETUP}at 20 us {WRITE}\nclient ibv_poll_cq\n")
 }
 
 /// What the start page shows: a WRITE, and three ways to break it.
 fn start() -> String {
     let lost = good() + "wire drop 1st RDMA Write Only from client\n";
     let refused = good().replace(WRITE, &format!("{WRITE} key=wrong"));
-    let dead = good() + "at 5 us server dies\n";
+    // Nobody wants to look on while a dead machine is asked eight times.
+    let dead = format!("client ibv_create_qp retry_cnt=2\n{}at 15 us server dies\n", good());
     [good(), lost, refused, dead].join("\n")
 }
 
