@@ -4,7 +4,9 @@ use super::excerpts;
 use super::headers::is_word;
 use super::page::{Page, Wrong};
 use super::sources::{files, Sources};
+use anyhow::{ensure, Context, Result};
 use run::files::read;
+use run::story;
 use std::path::Path;
 
 /// Folders whose files commands name.
@@ -20,9 +22,15 @@ pub fn problems(page: &Page, sources: &Sources) -> Wrong {
         let words: Vec<&str> =
             command.split_whitespace().map(|word| word.trim_end_matches([':', ';', ',', ')', '.'])).collect();
         let after = |name| words.get(words.iter().position(|word| *word == name)? + 1);
-        let file = words.iter().find(|word| FOLDERS.iter().any(|folder| word.starts_with(folder)));
+        // As it is, or behind a name: PCAP=captures/04_rdma_write.pcapng.
+        let values = words.iter().map(|word| word.rsplit('=').next().unwrap_or(word));
+        let file = values.clone().find(|word| FOLDERS.iter().any(|folder| word.starts_with(folder)));
         let missing = file.filter(|file| !file.contains(['N', '*', '{', '…']) && !Path::new(file).exists());
         wrong.extend(missing.map(|file| (at, format!("there is no {file}"))));
+        let runs = values.filter_map(|word| word.split_once("/runs/")?.1.split('/').next());
+        let runs = runs.filter(|run| run.len() == 2 && run.bytes().all(|c| c.is_ascii_digit()));
+        let of_none = runs.filter(|number| !sources.has_lesson(number));
+        wrong.extend(of_none.map(|number| (at, format!("there is no lesson {number}, so it has no run"))));
         let target = after("make").filter(|target| !is_target(target, &make, sources));
         wrong.extend(target.map(|target| (at, format!("the Makefile has no target {target}"))));
         let frame = file.zip(after("--packet").filter(|frame| **frame != "N"));
@@ -30,6 +38,28 @@ pub fn problems(page: &Page, sources: &Sources) -> Wrong {
         wrong.extend(missing.map(|error| (at, format!("{error:#}"))));
     }
     wrong
+}
+
+/// The command that made a lesson's recorded run: the lesson, and all options of the run, and no others.
+pub fn recorded(block: &[String], name: &str) -> Result<()> {
+    let story = story::named(name)?;
+    let (lesson, _) = story.lesson.split_once('_').unwrap_or_default();
+    let made =
+        block.iter().find(|line| line.starts_with("make lesson-")).context("no line begins with make lesson-")?;
+    let words = shlex::split(made).context("a quote isn't closed")?;
+    let of = |name: &str| words.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix('=')).unwrap_or_default();
+    let is_of = words.get(1).is_some_and(|target| *target == format!("lesson-{lesson}"));
+    ensure!(is_of, "captures/{name}.pcapng is a run of lesson {lesson}");
+    for (option, was) in [("server", &story.server), ("client", &story.client), ("wire", &story.wire)] {
+        // Which quotes are the inner ones is the shell's business.
+        ensure!(
+            of(option).replace('"', "'") == was.replace('"', "'"),
+            "captures/{name}.pcapng was recorded with {option}='{was}'"
+        );
+    }
+    let workers = of("workers");
+    ensure!(workers.is_empty() || workers == story.clients.to_string(), "that run had {} workers", story.clients);
+    Ok(())
 }
 
 /// Steps of Write it yourself that don't exist: `04-9`.

@@ -3,7 +3,9 @@
 use super::headers::is_word;
 use super::page::{Mark, Page, Wrong};
 use super::sources::Sources;
-use super::{changes, diffs, drawings, excerpts, lessons, links, recorded, reference, ring, states, tables};
+use super::{
+    changes, commands, diffs, drawings, excerpts, lessons, links, psns, recorded, reference, ring, states, tables,
+};
 use anyhow::{bail, ensure, Context, Result};
 use run::files::read;
 use std::ops::Range;
@@ -50,11 +52,17 @@ fn verdict(page: &Page, mark: &Mark, sources: &Sources) -> Result<Verdict> {
             ensure!(missing.is_none(), "{path} has no such line here: {}", missing.unwrap_or_default());
             Compared(Wrong::new())
         }
+        ("recorded", [name]) => {
+            commands::recorded(&page.lines[block()?], name)?;
+            Compared(Wrong::new())
+        }
         ("fields", [capture, steps @ ..]) => Compared(tables::fields(&table()?, capture, steps)?),
         ("in", ["linked"]) => Compared(tables::linked(&table()?, page, sources)),
         ("in", paths) if !paths.is_empty() => Compared(tables::inside(&table()?, paths, sources)?),
         ("rows", paths) if !paths.is_empty() => Compared(tables::rows(&table()?, paths)?),
         ("lesson", ["one"]) => Compared(tables::one_lesson(&table()?)),
+        ("steps", ["all"]) => Compared(tables::all_steps(&table()?, sources)?),
+        ("psns", [run, node]) => Compared(psns::problems(&table()?, run, node)?),
         ("cited", folders) if !folders.is_empty() => Compared(tables::cited(&table()?, folders)),
         ("tried", paths) if !paths.is_empty() => Compared(tables::tried(&table()?, paths)?),
         // The book has it there; a forge shows nothing.
@@ -159,8 +167,10 @@ pub fn in_order(quote: &[String], printed: &str) -> Result<(), String> {
     let printed = squeezed(printed);
     let mut rest = printed.as_str();
     for line in quote {
+        // A long command goes on in the next line.
+        let line = line.strip_suffix('\\').unwrap_or(line);
         for piece in squeezed(line).split(OMISSION).map(str::trim).filter(|piece| !piece.is_empty()) {
-            let end = end_of(piece, rest).ok_or_else(|| line.clone())?;
+            let end = end_of(piece, rest).ok_or_else(|| line.to_owned())?;
             rest = &rest[end..];
         }
     }

@@ -18,6 +18,7 @@ mod marks;
 mod names;
 mod numbers;
 pub mod page;
+mod psns;
 pub mod recorded;
 mod reference;
 mod ring;

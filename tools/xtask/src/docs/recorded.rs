@@ -93,7 +93,12 @@ pub fn caused(table: &Table, page: &Page, sources: &Sources) -> Result<Wrong> {
     let column = table.column(&["change"]).context("the table has no column `change`")?;
     let words = table.column(&["in the run"]);
     let first = |cell: &String| code(cell).next().map(|code| code.replace("RDMA_CM_EVENT_", "CM event: "));
+    let mut above = BTreeSet::new();
     Ok(table.wrong(|cells| {
+        let is_again = table.columns[0] == "event" && !above.insert(cells[0].clone());
+        if is_again {
+            return Some(format!("{} is in a row above", cells[0]));
+        }
         let what = words.and_then(|words| first(&cells[words])).or_else(|| cells[..column].iter().find_map(first));
         let (what, how) = (what.unwrap_or_default(), &cells[column]);
         let named: Vec<_> = changes_in(sources, how).collect();

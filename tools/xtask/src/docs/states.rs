@@ -56,7 +56,9 @@ pub fn packets_in_order(table: &Table, capture: &str, column: &str, sources: &So
     let packets = rows(capture)?;
     let mut packets = packets.iter().map(|row| of_kind(&sources.names, &row.label, "packet"));
     Ok(table.wrong(|cells| {
-        let named = of_kind(&sources.names, &cells[column], "packet");
+        let mut named = of_kind(&sources.names, &cells[column], "packet");
+        // **ReadyToUse** (RTU) is one packet.
+        named.dedup();
         let missing = named.into_iter().find(|name| !packets.any(|packet| packet.contains(name)))?;
         Some(format!("{capture} has no {missing} here"))
     }))

@@ -4,9 +4,9 @@
 use super::headers::is_word;
 use super::names::Name;
 use super::page::{code, Page, Table, Wrong};
-use super::sources::{tree, Sources};
+use super::sources::{files, tree, Sources};
 use super::{excerpts, links, numbers};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use run::files::read;
 use std::collections::BTreeSet;
 
@@ -17,7 +17,23 @@ pub fn problems(page: &Page, _: &Sources) -> Wrong {
         let columns = table.columns.len();
         table.wrong(|cells| (cells.len() > columns).then(|| format!("{} cells in {columns} columns", cells.len())))
     };
-    page.tables().flat_map(|table| [misplaced(&table), too_many(table)].concat()).collect()
+    page.tables().flat_map(|table| [misplaced(&table), schedule(&table), too_many(table)].concat()).collect()
+}
+
+/// A plan with the columns `begin` and `minutes`: each row begins, as `1:05`, when the one before it is over.
+fn schedule(table: &Table) -> Wrong {
+    let (Some(begin), Some(minutes)) = (table.column(&["begin"]), table.column(&["minutes"])) else {
+        return Wrong::new();
+    };
+    let at = |clock: &str| {
+        clock.split_once(':').and_then(|(h, m)| Some(h.parse::<u32>().ok()? * 60 + m.parse::<u32>().ok()?))
+    };
+    let mut over = 0;
+    table.wrong(|cells| {
+        let before = std::mem::replace(&mut over, at(&cells[begin])? + cells[minutes].parse::<u32>().ok()?);
+        (at(&cells[begin]) != Some(before))
+            .then(|| format!("the row before ends at {}:{:02}", before / 60, before % 60))
+    })
 }
 
 /// The one row of a table that counts differently from the others: 1, 2, 3 … in the first column.
@@ -95,13 +111,49 @@ pub fn one_lesson(table: &Table) -> Wrong {
     })
 }
 
-/// Numbers (sections of the specification among them) and names that no file says which their row links to. A row may have a
+/// Steps of Write it yourself: those of the column `steps`, `01-1 to 01-4` or `06-4, 06-5`, are all that the lessons have, in
+/// their order.
+pub fn all_steps(table: &Table, sources: &Sources) -> Result<Wrong> {
+    let column = table.column(&["steps"]).context("the table has no column `steps`")?;
+    let mut there = Vec::new();
+    for lesson in &sources.lessons {
+        let files = files(&format!("lessons/{}/steps", lesson.name), ".judge.md").unwrap_or_default();
+        let step = |path: &String| Some(format!("{}-{}", lesson.number(), path.rsplit('/').next()?.split('-').next()?));
+        there.extend(files.iter().filter_map(step));
+    }
+    let last = table.rows.iter().rev().find_map(|(_, cells)| steps(&cells[column]).pop()).unwrap_or_default();
+    let mut there = there.into_iter().take_while(|step| *step <= last).peekable();
+    let mut wrong = table.wrong(|cells| {
+        let other = steps(&cells[column]).into_iter().find(|step| there.next().as_ref() != Some(step))?;
+        Some(format!("{other} isn't the step that comes next"))
+    });
+    let (end, _) = table.rows.last().context("the table has no rows")?;
+    wrong.extend(there.next().map(|step| (*end, format!("step {step} is in no row"))));
+    Ok(wrong)
+}
+
+/// The steps of a cell, with those that a range leaves out.
+fn steps(cell: &str) -> Vec<String> {
+    let words: Vec<&str> = cell.split([' ', ',']).filter(|word| !word.is_empty()).collect();
+    let of = |word: &str| {
+        let (lesson, step) = word.split_once('-')?;
+        Some((lesson.to_owned(), step.parse::<u8>().ok()?)).filter(|_| lesson.len() == 2)
+    };
+    let mut found: Vec<(String, u8)> = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        let Some((lesson, step)) = of(word) else { continue };
+        let from = found.last().filter(|_| at > 0 && words[at - 1] == "to").map_or(step, |(_, last)| last + 1);
+        found.extend((from..=step).map(|step| (lesson.clone(), step)));
+    }
+    found.into_iter().map(|(lesson, step)| format!("{lesson}-{step}")).collect()
+}
+
+/// Numbers (sections of the specification among them) and names that no file, or part of one, says which their row links to. A row may have a
 /// number of its own, in the first column.
 pub fn linked(table: &Table, page: &Page, sources: &Sources) -> Wrong {
     table.wrong(|cells| {
         let row = cells.join(" | ");
-        let files = links::labelled(&row).filter_map(|(_, target)| read(links::resolve(&page.path, target)?).ok());
-        let files = files.collect::<String>();
+        let files = links::labelled(&row).filter_map(|(_, target)| links::section(page, target)).collect::<String>();
         let (known, upper) = (numbers::all(&files), files.to_uppercase());
         let words: BTreeSet<&str> = upper.split(|c: char| !is_word(c)).collect();
         let has = |number: &str| known.iter().any(|it| it == number || it.starts_with(&format!("{number}.")));

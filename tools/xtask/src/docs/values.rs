@@ -1,6 +1,6 @@
 //! What the headers or the protocol say of names: the numbers of statuses, NAKs and reject reasons, and the order of states.
 
-use super::names::STATES;
+use super::names::{Names, STATES};
 use super::page::{Page, Table, Wrong};
 use super::sources::Sources;
 use roce::aeth::{Nak, Syndrome};
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 /// Numbers on the page that belong to another name, and states that do not follow each other.
 pub fn problems(page: &Page, sources: &Sources) -> Wrong {
     let statuses = sources.headers.values("ibv_wc_status");
-    let mut wrong: Wrong = page.tables().flat_map(|table| of_table(&table, &statuses)).collect();
+    let mut wrong: Wrong = page.tables().flat_map(|table| of_table(&table, &statuses, sources)).collect();
     for (at, line) in page.lines.iter().enumerate() {
         wrong.extend(moves(line).or_else(|| refusal(line)).map(|what| (at, what)));
     }
@@ -18,8 +18,8 @@ pub fn problems(page: &Page, sources: &Sources) -> Wrong {
     wrong
 }
 
-/// What columns of these names say: values and statuses, reject reasons, states in their order.
-fn of_table(table: &Table, statuses: &[(&str, i64)]) -> Wrong {
+/// What columns of these names say: values and statuses, reject reasons, messages and their answers, states in their order.
+fn of_table(table: &Table, statuses: &[(&str, i64)], sources: &Sources) -> Wrong {
     let columns = |left, right| Some((table.column(&[left])?, table.column(&[right])?));
     let mut last = None;
     table.wrong(|cells| {
@@ -31,6 +31,11 @@ fn of_table(table: &Table, statuses: &[(&str, i64)]) -> Wrong {
         }
         if let (Some(code), Some(says)) = (table.column(&["syndrome"]), table.column(&["in the run"])) {
             return wrong_syndrome(&cells[code], &cells[says]);
+        }
+        if let Some(message) = table.column(&["message"]) {
+            let (event, wants) = (table.column(&["event, side"]), table.column(&["and wants"]));
+            let said = |column: Option<usize>| column.map(|column| cells[column].as_str());
+            return wrong_message(&cells[message], said(event), said(wants), &sources.names);
         }
         let now = STATES.iter().position(|state| cells[0].trim_matches('[').starts_with(state));
         let before = std::mem::replace(&mut last, now);
@@ -54,12 +59,44 @@ fn wrong_reason(status: &str, name: &str) -> Option<String> {
     (!reason.starts_with(name)).then(|| format!("reason {number} is called: {reason}"))
 }
 
-/// What a NAK says in a run, beside its code.
-fn wrong_syndrome(code: &str, says: &str) -> Option<String> {
-    let code = u8::from_str_radix(code.strip_prefix("0x")?, 16).ok()?;
-    let nak = Syndrome::from(code).to_string();
-    let is_so = code < 0x60 && !says.contains("NAK") || nak.contains(says.trim_matches('`'));
-    (!is_so).then(|| format!("0x{code:02x} says: {nak}"))
+/// What a NAK says in a run, beside its code or a range of them, of which one is enough.
+fn wrong_syndrome(codes: &str, says: &str) -> Option<String> {
+    let code = |code: &str| u8::from_str_radix(code.trim().strip_prefix("0x")?, 16).ok();
+    let (first, last) = codes.split_once('-').unwrap_or((codes, codes));
+    let (first, last) = (code(first)?, code(last)?);
+    let is_so = |code: u8| match (Syndrome::from(code), says.trim_matches('`')) {
+        (Syndrome::Ack { .. }, says) => !says.contains("NAK") && !says.contains("wait"),
+        (rnr @ Syndrome::RnrNak { .. }, says) => rnr.to_string().split(", ").any(|wait| says.contains(wait)),
+        (other, says) => other.to_string().contains(says),
+    };
+    let is_one = first <= last && (first..=last).any(is_so);
+    (!is_one).then(|| format!("{codes} says: {}", Syndrome::from(first)))
+}
+
+/// The connection manager's messages: which ones answer each, and the events that a program gets by it.
+const MESSAGES: [(&str, &[&str], &[&str]); 7] = [
+    ("REQ", &["REP", "REJ", "MRA"], &["CONNECT_REQUEST"]),
+    ("REP", &["RTU", "REJ", "MRA"], &["ESTABLISHED", "CONNECT_RESPONSE"]),
+    ("RTU", &[], &["ESTABLISHED"]),
+    ("REJ", &[], &["REJECTED"]),
+    ("MRA", &[], &[]),
+    ("DREQ", &["DREP"], &["DISCONNECTED"]),
+    ("DREP", &[], &["DISCONNECTED"]),
+];
+
+/// A message with an answer that isn't one, without any although it needs one, or with another one's event.
+fn wrong_message(message: &str, event: Option<&str>, wants: Option<&str>, names: &Names) -> Option<String> {
+    let short = message.split(' ').next()?;
+    let (_, answers, events) = MESSAGES.iter().find(|(name, ..)| *name == short)?;
+    let other = |said: &str, known: &[&str]| {
+        let said: Vec<_> = names.of(said).into_iter().map(|name| name.text.to_owned()).collect();
+        said.iter()
+            .find(|name| !known.contains(&name.as_str()))
+            .cloned()
+            .or((said.is_empty() != known.is_empty()).then(|| "nothing".into()))
+    };
+    let answer = wants.and_then(|wants| other(wants, answers)).map(|other| format!("{other} doesn't answer {short}"));
+    answer.or_else(|| Some(format!("{} doesn't come by {short}", other(event?, events)?)))
 }
 
 /// A NAK and the status that it leads to: "NAK 0x61, `IBV_WC_REM_INV_REQ_ERR`" anywhere, and in a row also by its name.

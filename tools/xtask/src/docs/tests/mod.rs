@@ -22,7 +22,7 @@ const LESSON: &str = "docs/04_rdma_write.md";
 const PAGE: &str = "docs/lab.md";
 
 /// Where it stands, a line of text (a `¶` ends one), and what is said of it; nothing, if it holds.
-const LINES: [(&str, &str, &str); 76] = [
+const LINES: [(&str, &str, &str); 87] = [
     (PAGE, "```text¶01_cm_listen, frame 24, REQ:¶  rdma_rxe  0000  64 00 ff ff¶```", ""),
     (PAGE, "```text¶01_cm_listen, frame 24, REP:¶```", "frame 24 of captures/01_cm_listen.pcapng has no REP"),
     (PAGE, "```text¶01_cm_listen, frame 24, REQ:¶  rdma_rxe  0000  64 00 ff fe¶```", "has no such bytes"),
@@ -86,6 +86,21 @@ const LINES: [(&str, &str, &str); 76] = [
     (PAGE, "section 9.7.6.4", "nothing in this repository has the number 9.7.6.4"),
     (PAGE, "<!-- printed: captures/printed/ibv-devices.txt -->¶```¶ device  node GUID¶  …¶ rxe0 …¶```", ""),
     (PAGE, "<!-- printed: captures/printed/ibv-devices.txt -->¶```¶rxe0 …¶device¶```", "has no such line here: device"),
+    (PAGE, "`make explain-04 PCAP=captures/changes/24-wrong-key.pcapng`", "there is no captures/changes/24-wrong-key.pcapng"),
+    (PAGE, "`wireshark target/lab/runs/34/wire.pcapng`", "there is no lesson 34"),
+    (PAGE, "| begin | minutes |¶|---|---|¶| 0:00 | 50 |¶| 0:50 | 15 |¶| 1:06 | 5 |", "docs/lab.md:5: the row before ends at 1:05"),
+    (PAGE, "| message | and wants |¶|---|---|¶| REQ | MRA or RTU |", "RTU doesn't answer REQ"),
+    (PAGE, "| message | and wants |¶|---|---|¶| DREQ | |", "nothing doesn't answer DREQ"),
+    (PAGE, "| message | and wants |¶|---|---|¶| REQ | REP, REJ or MRA |¶| REJ | |", ""),
+    (PAGE, "| message | event, side |¶|---|---|¶| REP | REJECTED, client |", "REJECTED doesn't come by REP"),
+    (PAGE, "<!-- recorded: 20_congestion-pfc -->¶```sh¶make lesson-20 wire='link 1 Gbit/s 5 us; queue 32 KB; pfc 9 KB'¶```", "was recorded with wire="),
+    (PAGE, "<!-- recorded: 20_congestion-pfc -->¶```sh¶make lesson-20 wire='link 1 Gbit/s 5 us; queue 32 KB; pfc 8 KB'¶```", ""),
+    (PAGE, "<!-- recorded: 10_going_fast -->¶```sh¶make lesson-11 client='--count 16'¶```", "is a run of lesson 10"),
+    (
+        PAGE,
+        "<!-- caused: change -->¶| event | change |¶|---|---|¶| `RDMA_CM_EVENT_ADDR_CHANGE` | not seen |¶| `RDMA_CM_EVENT_ADDR_CHANGE` | not seen |",
+        "docs/lab.md:5: `RDMA_CM_EVENT_ADDR_CHANGE` is in a row above",
+    ),
     (PAGE, "<!-- generated: ring middle -->¶<!-- end -->", "a ring is drawn at its `start`"),
     (PAGE, "| a | b |¶|---|---|¶| 1 | `x \\|\\| y` |", ""),
     (PAGE, "| a | b |¶|---|---|¶| 1 | `x || y` |", "docs/lab.md:3: 4 cells in 2 columns"),
@@ -110,7 +125,7 @@ const LINES: [(&str, &str, &str); 76] = [
 ];
 
 /// Kinds of tables with their columns, a row of one, and what is said of it.
-const ROWS: [(&str, &str, &str, &str); 25] = [
+const ROWS: [(&str, &str, &str, &str); 37] = [
     ("fields: captures/01_cm_listen.pcapng step1", "field | value", "DestPort | 4792", "DestPort has no 4792"),
     ("in: Makefile", "what", "987654", "Makefile has no number 987654"),
     ("in: Makefile", "what", "`IBV_WC_TM_ERR`", "Makefile has no IBV_WC_TM_ERR"),
@@ -136,6 +151,43 @@ const ROWS: [(&str, &str, &str, &str); 25] = [
         "0x61 | `remote access error` | `04-wrong-key`",
         "0x61 says: NAK",
     ),
+    (
+        "caused: change",
+        "syndrome | in the run | change",
+        "0x21 | `no receive posted: wait 655.36 ms` | `03-late-receive`",
+        "0x21 says: RNR NAK",
+    ),
+    (
+        "caused: change",
+        "syndrome | in the run | change",
+        "0x21-0x3f | `no receive posted: wait 0.64 ms` | `08-late-receive`",
+        "",
+    ),
+    ("steps: all", "steps", "01-1 to 01-4, 02-1", ""),
+    ("steps: all", "steps", "01-1 to 01-3, 02-1", "02-1 isn't the step that comes next"),
+    (PSNS, "psn | what happens to client-1's packet", "+0 to +5 | they get through", ""),
+    (
+        PSNS,
+        "psn | what happens to client-2's packet",
+        "+0 to +5 | they get through",
+        "this table is about client-1, not client-2",
+    ),
+    (PSNS, "psn | what", "+1 | it gets through", "+1 isn't what client-1 sends here"),
+    (PSNS, "psn | what", "+0 to +6 | they get through", "+6 is lost here"),
+    (PSNS, "psn | what", "+0 | it gets through, but not +9", "nothing here is about +9"),
+    (
+        "in: linked",
+        "see | number",
+        "`ibv_post_send` | [26](troubleshooting.md#26-ibv_post_send-returns-enomem-or-einval)",
+        "",
+    ),
+    (
+        "in: linked",
+        "see | number",
+        "`ibv_dereg_mr` | [26](troubleshooting.md#26-ibv_post_send-returns-enomem-or-einval)",
+        "no file that this row links to says ibv_dereg_mr",
+    ),
+    ("packets: captures/02_resources.pcapng rdma", "TCP | RDMA", "ACK | **ReadyToUse** (RTU)", ""),
     ("cited: tools/nic", "section | who", "9.7.6, 9.7.5 | me", "9.7.6, 9.7.5 isn't in order"),
     ("cited: tools/nic", "section | who", "9.7, table 97 | me", "tools/nic name no section table_97"),
     ("cited: tools/nic", "section | who", "9.7.5.9 | me", "tools/nic name no section 9.7.5.9"),
@@ -172,6 +224,7 @@ const ROWS: [(&str, &str, &str, &str); 25] = [
         "no file that this row links to says MRA",
     ),
 ];
+const PSNS: &str = "psns: captures/20_congestion.txt client-1";
 const TRIED: &str = "tried: tools/device/tests/all/programs/rules.rs";
 
 /// What the checks say instead.
