@@ -288,7 +288,8 @@ impl Node {
         let Settings { max_send_wr, max_recv_wr, .. } = *self.own();
         self.log(wire, "SLOW", &format!("rdma_create_qp RC max_send_wr={max_send_wr} max_recv_wr={max_recv_wr}"));
         let rights = [Access::REMOTE_WRITE, Access::REMOTE_READ, Access::REMOTE_ATOMIC];
-        let access = Access(rights.iter().fold(0, |all, right| all | right.0));
+        let all = Access(rights.iter().fold(0, |all, right| all | right.0));
+        let access = self.own().by_hand.qp_access_flags.unwrap_or(all);
         self.moves(wire, State::Init, &Attributes { access, ..Attributes::default() });
         let words =
             format!("QP: qpn={} state=INIT max_send_wr={max_send_wr} max_recv_wr={max_recv_wr}", QPS[self.number]);
@@ -389,21 +390,31 @@ impl Node {
     fn ready(&mut self, wire: &mut Recorded, local: u32) {
         let Settings { timeout, retry_cnt, rnr_retry, min_rnr_timer, .. } = *self.own();
         let Some(connection) = self.cm.get(local) else { return };
+        let agreed = connection.attributes();
+        let by_hand = self.settings[self.number].by_hand;
         let attributes = Attributes {
             timeout,
             retries: retry_cnt,
             rnr_retries: rnr_retry,
             min_rnr_timer,
-            ..connection.attributes()
+            mtu: by_hand.path_mtu.unwrap_or(agreed.mtu),
+            dest_qp: by_hand.dest_qp_num.unwrap_or(agreed.dest_qp),
+            rq_psn: by_hand.rq_psn.map_or(agreed.rq_psn, Psn::new),
+            max_rd_atomic: by_hand.max_rd_atomic.unwrap_or(agreed.max_rd_atomic),
+            max_dest_rd_atomic: by_hand.max_dest_rd_atomic.unwrap_or(agreed.max_dest_rd_atomic),
+            ..agreed
         };
         self.moves(wire, State::Rtr, &attributes);
-        self.moves(wire, State::Rts, &attributes);
+        if !by_hand.stays_in_rtr {
+            self.moves(wire, State::Rts, &attributes);
+        }
         let Attributes { mtu, dest_qp, sq_psn, rq_psn, max_rd_atomic, max_dest_rd_atomic, .. } = attributes;
         let words = format!(
-            "QP: qpn={} state=RTS mtu={mtu} B dest_qpn={dest_qp} sq_psn={sq_psn} rq_psn={rq_psn} max_rd_atomic={max_rd_atomic} \
+            "QP: qpn={} state={} mtu={mtu} B dest_qpn={dest_qp} sq_psn={sq_psn} rq_psn={rq_psn} max_rd_atomic={max_rd_atomic} \
              max_dest_rd_atomic={max_dest_rd_atomic} retry_cnt={retry_cnt} rnr_retry={rnr_retry} timeout={timeout} \
              min_rnr_timer={min_rnr_timer}",
-            QPS[self.number]
+            QPS[self.number],
+            if by_hand.stays_in_rtr { "RTR" } else { "RTS" }
         );
         self.log(wire, "INFO", &words);
     }

@@ -171,6 +171,22 @@ pub struct Settings {
     pub max_dest_rd_atomic: u8,
     pub max_send_wr: u32,
     pub max_recv_wr: u32,
+    pub by_hand: ByHand,
+}
+
+/// What's set by hand when a queue pair is connected, whatever the connection manager's messages have agreed on; by the names of
+/// `ibv_qp_attr`.
+#[allow(missing_docs)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ByHand {
+    pub path_mtu: Option<u32>,
+    pub dest_qp_num: Option<u32>,
+    pub rq_psn: Option<u32>,
+    pub max_rd_atomic: Option<u8>,
+    pub max_dest_rd_atomic: Option<u8>,
+    pub qp_access_flags: Option<Access>,
+    /// Whether it's moved to RTR, and no further.
+    pub stays_in_rtr: bool,
 }
 
 impl Default for Settings {
@@ -185,6 +201,7 @@ impl Default for Settings {
             max_dest_rd_atomic: 1,
             max_send_wr: 64,
             max_recv_wr: 64,
+            by_hand: ByHand::default(),
         }
     }
 }
@@ -192,7 +209,11 @@ impl Default for Settings {
 const SETTINGS: &str =
     "mtu, timeout, retry_cnt, rnr_retry, min_rnr_timer, max_rd_atomic, max_dest_rd_atomic, max_send_wr, \
                         max_recv_wr; for example mtu=1024";
-const CALLS: &str = "ibv_create_qp, ibv_reg_mr, ibv_dereg_mr, ibv_post_recv, ibv_post_send, ibv_poll_cq, memcpy, \
+const BY_HAND: &str =
+    "path_mtu, dest_qp_num, rq_psn, max_rd_atomic, max_dest_rd_atomic, qp_access_flags or qp_state=RTR; for \
+                       example dest_qp_num=19";
+const CALLS: &str =
+    "ibv_create_qp, ibv_modify_qp, ibv_reg_mr, ibv_dereg_mr, ibv_post_recv, ibv_post_send, ibv_poll_cq, memcpy, \
                      rdma_connect (client), rdma_accept (server), rdma_disconnect, dies";
 const RIGHTS: [(&str, Access); 5] = [
     ("LOCAL_READ", Access::LOCAL_READ),
@@ -201,6 +222,9 @@ const RIGHTS: [(&str, Access); 5] = [
     ("REMOTE_READ", Access::REMOTE_READ),
     ("REMOTE_ATOMIC", Access::REMOTE_ATOMIC),
 ];
+
+/// What a queue pair's number and a PSN have room for.
+const MOST_24_BITS: u32 = (1 << 24) - 1;
 
 /// Lines that a script may have.
 const LONGEST: usize = 500;
@@ -239,14 +263,17 @@ impl Script {
         let node = words.node(if at.is_some() { "" } else { "at TIME, wire RULE, " })?;
         let from = words.rest.trim_start();
         match words.take() {
-            "ibv_create_qp" => {
+            name @ ("ibv_create_qp" | "ibv_modify_qp") => {
                 if at.is_some() {
-                    return Err(words.wrong("ibv_create_qp comes first of all, and has no time before it"));
+                    return Err(words.wrong(format!("{name} comes first of all, and has no time before it")));
                 }
                 if self.calls.iter().any(|call| call.node == node) {
-                    return Err(words.wrong("ibv_create_qp comes before the node's other calls"));
+                    return Err(words.wrong(format!("{name} comes before the node's other calls")));
                 }
-                self.settings[node] = words.settings(self.settings[node], node)?;
+                match name {
+                    "ibv_create_qp" => self.settings[node] = words.settings(self.settings[node], node)?,
+                    _ => words.by_hand(&mut self.settings[node].by_hand)?,
+                }
             }
             name => {
                 let call = words.call(name, node)?;
@@ -391,13 +418,7 @@ impl<'a> Words<'a> {
                 "mtu" if node == SERVER => {
                     return Err(self.wrong("the MTU is the client's to choose, because its ConnectRequest says it"));
                 }
-                "mtu" => {
-                    settings.mtu = value
-                        .parse()
-                        .ok()
-                        .filter(|mtu| [256, 512, 1024, 2048, 4096].contains(mtu))
-                        .ok_or_else(|| self.not(word, "mtu=256, mtu=512, mtu=1024, mtu=2048 or mtu=4096"))?;
-                }
+                "mtu" => settings.mtu = self.mtu(value, word)?,
                 "timeout" => settings.timeout = self.number(value, 0..=31, name)?,
                 "retry_cnt" => settings.retry_cnt = self.number(value, 0..=7, name)?,
                 "rnr_retry" => settings.rnr_retry = self.number(value, 0..=7, name)?,
@@ -411,9 +432,35 @@ impl<'a> Words<'a> {
         }
     }
 
+    fn mtu(&self, value: &str, word: &str) -> Result<u32, Error> {
+        let mtu = value.parse().ok().filter(|mtu| [256, 512, 1024, 2048, 4096].contains(mtu));
+        mtu.ok_or_else(|| self.not(word, "mtu=256, mtu=512, mtu=1024, mtu=2048 or mtu=4096"))
+    }
+
+    fn by_hand(&mut self, set: &mut ByHand) -> Result<(), Error> {
+        loop {
+            let word = self.take();
+            let (name, value) = word.split_once('=').unwrap_or((word, ""));
+            match name {
+                "path_mtu" => set.path_mtu = Some(self.mtu(value, word)?),
+                "dest_qp_num" => set.dest_qp_num = Some(self.number(value, 0..=MOST_24_BITS, name)?),
+                "rq_psn" => set.rq_psn = Some(self.number(value, 0..=MOST_24_BITS, name)?),
+                "max_rd_atomic" => set.max_rd_atomic = Some(self.number(value, 0..=16, name)?),
+                "max_dest_rd_atomic" => set.max_dest_rd_atomic = Some(self.number(value, 0..=16, name)?),
+                "qp_access_flags" => set.qp_access_flags = Some(self.rights(value)?),
+                "qp_state" if value == "RTR" => set.stays_in_rtr = true,
+                "" => return Ok(()),
+                _ => return Err(self.not(word, BY_HAND)),
+            }
+        }
+    }
+
     fn call(&mut self, name: &str, node: usize) -> Result<Call, Error> {
         Ok(match name {
-            "ibv_reg_mr" => Call::Register(self.bytes()?, self.rights()?),
+            "ibv_reg_mr" => {
+                let (bytes, rights) = (self.bytes()?, self.take());
+                Call::Register(bytes, self.rights(rights)?)
+            }
             "ibv_dereg_mr" => Call::Deregister(if self.peek().is_empty() { None } else { Some(self.bytes()?) }),
             "ibv_post_recv" => Call::Receive(self.bytes()?),
             "ibv_post_send" => Call::Send(self.request(node)?),
@@ -441,9 +488,9 @@ impl<'a> Words<'a> {
     }
 
     /// `LOCAL_WRITE|REMOTE_READ`; nothing is reading by the node's own NIC.
-    fn rights(&mut self) -> Result<Access, Error> {
+    fn rights(&self, names: &str) -> Result<Access, Error> {
         let mut access = Access::LOCAL_READ;
-        for name in self.take().split('|').filter(|name| !name.is_empty()) {
+        for name in names.split('|').filter(|name| !name.is_empty()) {
             let known = RIGHTS.iter().find(|(right, _)| *right == name);
             let names = RIGHTS.map(|(name, _)| name).join(", ");
             let (_, right) = known.ok_or_else(|| self.not(name, &format!("{names}; several with | between them")))?;

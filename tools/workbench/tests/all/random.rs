@@ -62,7 +62,19 @@ fn line() -> impl Strategy<Value = String> {
         Just("max_send_wr=1"),
         Just("max_recv_wr=1"),
     ];
-    let settings = (node(), setting).prop_map(|(node, setting)| format!("{node} ibv_create_qp {setting}"));
+    let attribute = prop_oneof![
+        Just("path_mtu=4096"),
+        Just("dest_qp_num=3"),
+        Just("rq_psn=7"),
+        Just("max_rd_atomic=9"),
+        Just("max_dest_rd_atomic=0"),
+        Just("qp_access_flags="),
+        Just("qp_state=RTR"),
+    ];
+    let settings = prop_oneof![
+        2 => (node(), setting).prop_map(|(node, setting)| format!("{node} ibv_create_qp {setting}")),
+        1 => (node(), attribute).prop_map(|(node, attribute)| format!("{node} ibv_modify_qp {attribute}")),
+    ];
     let act = prop_oneof![Just("drop"), Just("duplicate"), Just("delay"), Just("corrupt"), Just("swap"), Just("cut")];
     let which = prop_oneof![
         (1..6usize).prop_map(run::words::ordinal),

@@ -10,7 +10,11 @@ fn mistakes_are_told_with_their_line_and_what_is_possible() {
             2,
             "`clint` isn't understood: what may come here is at TIME, wire RULE, client or server",
         ),
-        ("client ibv_pol_cq", 1, "`ibv_pol_cq` isn't understood: what may come here is ibv_create_qp, ibv_reg_mr"),
+        (
+            "client ibv_pol_cq",
+            1,
+            "`ibv_pol_cq` isn't understood: what may come here is ibv_create_qp, ibv_modify_qp, ibv_reg_mr",
+        ),
         ("client", 1, "`client` isn't whole: what comes next is ibv_create_qp"),
         ("client ibv_post_send", 1, "what comes next is SEND, SEND_WITH_IMM, WRITE"),
         ("client ibv_post_send PUT 0..60", 1, "`PUT` isn't understood: what may come here is SEND"),
@@ -26,6 +30,8 @@ fn mistakes_are_told_with_their_line_and_what_is_possible() {
         ("client ibv_create_qp mtu=1000", 1, "mtu=256, mtu=512"),
         ("server ibv_create_qp mtu=1024", 1, "the MTU is the client's to choose"),
         ("client ibv_create_qp timeout=32", 1, "timeout, a number from 0 to 31"),
+        ("server ibv_modify_qp rq_psn=-1", 1, "rq_psn, a number from 0 to 16777215"),
+        ("server ibv_modify_qp qp_state=SQD", 1, "qp_access_flags or qp_state=RTR"),
         ("client ibv_poll_cq\nclient ibv_create_qp timeout=3", 2, "before the node's other calls"),
         ("client ibv_reg_mr 0..60 LOCAL_WRITE|WRITE", 1, "several with | between them"),
         ("at 5 client dies", 1, "the units are ns, us, ms and s"),
@@ -48,6 +54,8 @@ fn the_grammar_names_all_there_is() {
     let script = "# a comment\n\
         client ibv_create_qp mtu=1024 timeout=14 retry_cnt=7 rnr_retry=7 min_rnr_timer=12 max_rd_atomic=1 \
         max_dest_rd_atomic=1 max_send_wr=64 max_recv_wr=64\n\
+        server ibv_modify_qp path_mtu=256 dest_qp_num=19 rq_psn=0 max_rd_atomic=0 max_dest_rd_atomic=0 \
+        qp_access_flags=REMOTE_READ qp_state=RTR\n\
         server ibv_reg_mr 0..4096 LOCAL_WRITE|REMOTE_WRITE|REMOTE_READ|REMOTE_ATOMIC # and this\n\
         server ibv_dereg_mr\nserver ibv_dereg_mr 0..60\nserver ibv_post_recv 0..64\n\
         client ibv_post_send SEND 0..60 unsignaled fence\n\
