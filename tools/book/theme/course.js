@@ -192,4 +192,6 @@
   }
   for (const bench of document.querySelectorAll(".workbench")) seen.observe(bench);
   if (location.hash.startsWith("#frame=")) runs[0]?.scrollIntoView();
+  // Whoever follows a link with a script wants to see it run.
+  if (/^#(script|challenge)=/.test(location.hash)) document.querySelector(".workbench")?.scrollIntoView();
 })();

@@ -214,7 +214,8 @@ impl Bench<'_> {
             Call::Receive(bytes) => own.post_receive(wire, bytes),
             Call::Send(request) => own.post_send(wire, request, there),
             Call::Fill(at, content) => own.fill(wire, *at, content),
-            Call::Carry(content) => own.carry(wire, content),
+            Call::Carry(content) => own.carry(wire, content, false),
+            Call::Reject(content) => own.carry(wire, content, true),
             Call::Disconnect => own.disconnect(wire),
             Call::Die => own.dies(wire),
             Call::Poll(_) => {}

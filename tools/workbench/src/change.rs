@@ -35,12 +35,14 @@ impl<'a> Change<'a> {
         self.edit?.lines().next()?.strip_prefix("--- ")
     }
 
-    /// The story with the edit in it. Above it there's what it's about, and the edit, so that a reader sees what has been changed.
+    /// The story with the edit in it. Instead of its title there's what it's about, and the edit, so that a reader sees what has been
+    /// changed.
     ///
     /// # Errors
     /// The lines to be edited aren't there, or more than once.
     pub fn script(&self, about: &str, story: &str) -> Result<String> {
         let edit = self.edit.and_then(|edit| edit.split_once('\n')).map_or("", |(_, edit)| edit);
+        let (_, story) = story.split_once('\n').unwrap_or_default();
         let (mut head, mut script) = (format!("# {about}\n"), story.to_owned());
         for place in edit.split_terminator("@@\n") {
             let lines = |signs| place.lines().filter_map(move |line| Some(line.strip_prefix(signs)?.to_owned() + "\n"));

@@ -98,6 +98,8 @@ pub struct Node {
     phase: Option<Phase>,
     /// What its message of the connection manager's carries.
     private: Vec<u8>,
+    /// Whether that message says no.
+    rejects: bool,
     /// All its program's regions.
     pub regions: Vec<Region>,
     /// All that has completed.
@@ -139,6 +141,7 @@ impl Node {
             messages: 0,
             phase: None,
             private: Vec::new(),
+            rejects: false,
             regions: Vec::new(),
             completions: Vec::new(),
             posted: Vec::new(),
@@ -379,6 +382,13 @@ impl Node {
         (connection.owner, connection.qpn, connection.param) = (Some(self.number as u64), QPS[self.number], param);
         self.local = Some(local);
         let private = self.private.clone();
+        if self.rejects {
+            self.log(wire, "SLOW", &format!("rdma_reject private_data={} bytes", private.len()));
+            self.connection = Connection::Over;
+            return self.manage(wire, |cm, now, out| {
+                let _ = cm.reject(local, &private, now, out);
+            });
+        }
         self.log(wire, "SLOW", &format!("rdma_accept {}", words_of(&param, &private)));
         self.ready(wire, local);
         self.manage(wire, |cm, now, out| {
@@ -585,11 +595,11 @@ impl Node {
     }
 
     /// What the next message of the connection manager's carries, if it isn't too late for that.
-    pub fn carry(&mut self, wire: &mut Recorded, content: &Content) {
+    pub fn carry(&mut self, wire: &mut Recorded, content: &Content, rejects: bool) {
         let (bytes, what) = self.content(content);
         match self.local {
             None => {
-                self.private = bytes;
+                (self.private, self.rejects) = (bytes, rejects);
                 self.log(wire, "INFO", &format!("private data: {what}"));
             }
             Some(_) => {

@@ -4,7 +4,7 @@
 //! A line without a time is made when the line before it on this node has been made. One with a time is made then, whatever the
 //! lines above it still wait for, and the lines after it follow it.
 
-use nic::cm::{REP_PRIVATE, REQ_PRIVATE};
+use nic::cm::{REJ_PRIVATE, REP_PRIVATE, REQ_PRIVATE};
 use nic::memory::Access;
 use pair::{CLIENT, SERVER};
 use std::ops::Range;
@@ -72,6 +72,8 @@ pub enum Call {
     Fill(usize, Content),
     /// `rdma_connect` or `rdma_accept`: what the connection manager's message carries for the other program.
     Carry(Content),
+    /// `rdma_reject`, and what the message carries.
+    Reject(Content),
     /// `rdma_disconnect`
     Disconnect,
     /// The machine is switched off.
@@ -214,7 +216,7 @@ const BY_HAND: &str =
                        example dest_qp_num=19";
 const CALLS: &str =
     "ibv_create_qp, ibv_modify_qp, ibv_reg_mr, ibv_dereg_mr, ibv_post_recv, ibv_post_send, ibv_poll_cq, memcpy, \
-                     rdma_connect (client), rdma_accept (server), rdma_disconnect, dies";
+                     rdma_connect (client), rdma_accept or rdma_reject (server), rdma_disconnect, dies";
 const RIGHTS: [(&str, Access); 5] = [
     ("LOCAL_READ", Access::LOCAL_READ),
     ("LOCAL_WRITE", Access::LOCAL_WRITE),
@@ -478,8 +480,11 @@ impl<'a> Words<'a> {
             "rdma_accept" if node == SERVER => {
                 Call::Carry(self.content(REP_PRIVATE, "a ConnectReply has no more room")?)
             }
-            "rdma_connect" | "rdma_accept" => {
-                return Err(self.wrong("the client calls rdma_connect, and the server rdma_accept"));
+            "rdma_reject" if node == SERVER => {
+                Call::Reject(self.content(REJ_PRIVATE, "a ConnectReject has no more room")?)
+            }
+            "rdma_connect" | "rdma_accept" | "rdma_reject" => {
+                return Err(self.wrong("the client calls rdma_connect, and the server rdma_accept or rdma_reject"));
             }
             "rdma_disconnect" => Call::Disconnect,
             "dies" => Call::Die,

@@ -39,6 +39,7 @@ fn line() -> impl Strategy<Value = String> {
         3 => (1..4usize).prop_map(|count| format!("ibv_poll_cq {count}")),
         1 => Just("memcpy 0 metadata 0..60".to_owned()),
         1 => Just("rdma_disconnect".to_owned()),
+        1 => Just("rdma_reject \"no\"".to_owned()),
         1 => Just("dies".to_owned()),
         1 => "[a-z_.0-9 ]{0,20}",
     ];

@@ -36,6 +36,7 @@ fn mistakes_are_told_with_their_line_and_what_is_possible() {
         ("client ibv_reg_mr 0..60 LOCAL_WRITE|WRITE", 1, "several with | between them"),
         ("at 5 client dies", 1, "the units are ns, us, ms and s"),
         ("at 5 us dies", 1, "client or server"),
+        ("client rdma_reject \"no\"", 1, "the server rdma_accept or rdma_reject"),
         ("client rdma_disconnect now", 1, "`now` is too much"),
         ("client memcpy 0 hello", 1, "a text in quotes"),
         ("client memcpy 65530 \"hello there\"", 1, "these are 11 bytes, and 6 are possible"),
@@ -66,10 +67,10 @@ fn the_grammar_names_all_there_is() {
         client ibv_post_send FETCH_ADD 0..8 at server 0 add=1\n\
         client ibv_post_send CMP_SWP 0..8 at server 0 compare=0 swap=1\n\
         client ibv_poll_cq\nclient ibv_poll_cq 3\nclient memcpy 0 \"One # side\"\nclient memcpy 0 metadata 64..124\n\
-        client rdma_disconnect\nat 1.5 ms server dies\nat 150us server dies\n\
+        server rdma_reject \"no\"\nclient rdma_disconnect\nat 1.5 ms server dies\nat 150us server dies\n\
         wire drop 2nd packet from client\nwire link 1 Gbit/s 5 us\nwire queue 64 KB\n";
     let script_read = Script::parse(script).unwrap_or_else(|error| panic!("line {}: {}", error.line, error.says));
-    assert_eq!((script_read.calls.len(), script_read.rules.len()), (18, 3));
+    assert_eq!((script_read.calls.len(), script_read.rules.len()), (19, 3));
     let is_word = |c: char| c.is_ascii_lowercase() || c == '_';
     for word in script.split(|c| !is_word(c)).filter(|word| word.starts_with("ibv_") || word.starts_with("rdma_")) {
         assert!(GRAMMAR.contains(word), "{word}");

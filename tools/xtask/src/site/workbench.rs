@@ -186,7 +186,7 @@ pub fn tried(number: &str, name: &str) -> Result<Tried> {
 fn in_address(text: &str) -> String {
     let letter = |byte: u8| match byte {
         b' ' => "+".to_owned(),
-        byte if byte.is_ascii_alphanumeric() || b"-.:,=/".contains(&byte) => char::from(byte).to_string(),
+        byte if byte.is_ascii_alphanumeric() || b"-_.:,=/".contains(&byte) => char::from(byte).to_string(),
         byte => format!("%{byte:02X}"),
     };
     text.bytes().map(letter).collect()
