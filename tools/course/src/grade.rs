@@ -22,7 +22,8 @@ use std::io::{stdout, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Below cargo's folder: results are there, and below `shut-in` what programs are shut in with, copies of them among it.
+/// Below cargo's folder, unless somebody names another one: results are there, and below `shut-in` what programs are shut in with, copies
+/// of them among it.
 const RESULTS: &str = "grade";
 const SHUT_IN: &str = "shut-in";
 /// All students, and a file that is this one only when it is complete.
@@ -60,16 +61,25 @@ type Graded = (String, Result<Marks, String>);
 
 /// Judges what students have handed in: folders like mine/, or repositories with one on this machine. Each of them may take so long,
 /// whatever passes. False if some of it could not be graded.
-pub fn grade(project: &Project, lesson: Option<&str>, limit: Duration, students: &[PathBuf]) -> Result<bool> {
+pub fn grade(
+    project: &Project,
+    lesson: Option<&str>,
+    limit: Duration,
+    to: Option<&Path>,
+    students: &[PathBuf],
+) -> Result<bool> {
     let lessons = match lesson {
         Some(number) => vec![Step::of(&project.lesson(number)?)?],
         None => project.lessons()?.iter().map(|lesson| Step::of(lesson)).collect::<Result<_>>()?,
     };
-    let results = project.target.join(RESULTS);
-    fs::create_dir_all(&results)?;
+    let results = results(project, to)?;
     let alone = fs::File::open(&results)?;
     let is_alone = flock(&alone, FlockOperation::NonBlockingLockExclusive).is_ok();
-    ensure!(is_alone, "another `make grade` is running in this project. Wait for it to end, then run it again");
+    ensure!(
+        is_alone,
+        "another `make grade` is writing to {}. Wait for it to end, or name another folder with to=FOLDER",
+        project.shown(&results)
+    );
     // Whatever happens from here on, nobody takes an old one for today's.
     let file = results.join(ALL);
     remove(&file)?;
@@ -104,6 +114,13 @@ pub fn grade(project: &Project, lesson: Option<&str>, limit: Duration, students:
         writeln!(stdout(), "{failed} of {} could not be graded; their lines above say why", rows.len())?;
     }
     Ok(failed == 0)
+}
+
+/// The folder of the results. Scripts in it name its whole path.
+fn results(project: &Project, to: Option<&Path>) -> Result<PathBuf> {
+    let folder = to.map_or_else(|| project.target.join(RESULTS), Path::to_owned);
+    let made = fs::create_dir_all(&folder).and_then(|()| fs::canonicalize(&folder));
+    made.with_context(|| format!("cannot write results to {}", folder.display()))
 }
 
 fn remove(file: &Path) -> Result<()> {

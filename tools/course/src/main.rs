@@ -128,6 +128,9 @@ enum Command {
         /// How long a student's builds and trials may take, in seconds, even if all of them pass.
         #[arg(long, value_name = "SECONDS", default_value_t = 1800)]
         limit: u64,
+        /// Where the results go. Whoever grades twice at the same time names two folders
+        #[arg(long, value_name = "FOLDER")]
+        to: Option<PathBuf>,
         /// Folders like mine/, or repositories that contain one
         #[arg(value_name = "FOLDER", required = true)]
         students: Vec<PathBuf>,
@@ -164,8 +167,8 @@ fn main() -> ExitCode {
         Command::Nic { watch, hint, .. } => holes::next(&project, watch, hint),
         Command::Hint { step, all } => steps::hint(&project, step.as_deref(), all),
         Command::Solution { step, yes } => steps::solution(&project, step.as_deref(), yes),
-        Command::Grade { lesson, limit, students } => {
-            grade::grade(&project, lesson.as_deref(), Duration::from_secs(limit), &students)
+        Command::Grade { lesson, limit, to, students } => {
+            grade::grade(&project, lesson.as_deref(), Duration::from_secs(limit), to.as_deref(), &students)
         }
         Command::Next => next::next(&project),
         Command::Prove { names, keep, on } => prove::prove(&project, &names, on, keep),

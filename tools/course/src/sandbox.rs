@@ -3,17 +3,19 @@
 //! and a /tmp of their own, of the environment what is named here, and limits of time, memory, processes and files.
 //!
 //! A compiler gets the same, because a source can ask it to read any file. It can write to that folder, and to cargo's; a
-//! program can't write to either. The kernel limits nothing of root's, so that whoever grades as root has them run as nobody.
+//! program can't write to either. The kernel limits nothing of root's, so if root grades, they run as a user that owns nothing.
 //!
-//! All that is two scripts below `target/grade`. What is inside has the same paths on every machine: `/mine` is what was handed in.
+//! All that is two scripts where the results are. What is inside has the same paths on every machine: `/mine` is what was handed in.
 //! A program's RDMA goes through the device's supervisor, which is outside.
 
 use crate::forbidden;
 use crate::project::Project;
-use anyhow::{ensure, Context, Result};
+use anyhow::{bail, ensure, Context, Result};
 use run::files::write;
+use rustix::fs::{flock, FlockOperation};
 use std::env;
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
+use std::ops::Range;
 use std::os::unix::fs::{chown, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -29,8 +31,9 @@ const TOOLS: &str = "/tools";
 const TOOLCHAIN: &str = "/toolchain";
 const CARGO: &str = "/cargo";
 
-/// Who runs what root is asked to grade.
-const NOBODY: u32 = 65534;
+/// Who runs what root is asked to grade: users that neither Debian nor systemd gives to anybody. Each grader takes one for itself, because
+/// the kernel counts a user's processes, and a fork bomb here would leave none to programs that somebody else grades.
+const USERS: Range<u32> = 65520..65534;
 
 /// What a program may use: seconds of processor time, bytes of memory for a process, processes, bytes of a file, open files, no core.
 const RUN: [&str; 6] =
@@ -63,6 +66,15 @@ const ETC: [&str; 6] = ["alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf
 pub struct Sandbox {
     /// The scripts, and cargo's folder.
     folder: PathBuf,
+    /// Who runs programs, if root grades.
+    user: Option<User>,
+}
+
+/// A user that nobody else's programs run as while the file is open.
+#[derive(Debug)]
+struct User {
+    number: u32,
+    _taken: File,
 }
 
 impl Sandbox {
@@ -72,7 +84,8 @@ impl Sandbox {
     /// What is missing, and what to do.
     pub fn lay_out(project: &Project, folder: &Path) -> Result<Self> {
         keep_descriptors()?;
-        let sandbox = Self { folder: folder.to_owned() };
+        let user = if is_root() { Some(User::take(project)?) } else { None };
+        let sandbox = Self { folder: folder.to_owned(), user };
         write(sandbox.path("filter"), forbidden::filter())?;
         let unpacked = env::var_os("RDMA_TOOLS").map(PathBuf::from);
         let rust = sysroot();
@@ -84,7 +97,7 @@ impl Sandbox {
             words.extend(strings(["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]));
             words.extend(strings(["--unshare-cgroup-try", "--die-with-parent", "--new-session", "--seccomp", FILTER]));
             words.extend(if is_root() { privileges() } else { strings(["--unshare-user", "--cap-drop", "ALL"]) });
-            words.extend(system(project));
+            words.extend(system(project, folder));
             if let Some(tools) = &unpacked {
                 for part in ["usr", "first"].map(|part| tools.join(part)) {
                     words.extend(bound(&part, &format!("{TOOLS}/{}", run::files::name(&part))));
@@ -112,8 +125,7 @@ impl Sandbox {
             let how = if is_build { "--bind" } else { "--ro-bind" };
             script +=
                 &format!("  {how} \"$folder\" {INSIDE} --chdir {INSIDE} --remount-ro /dev --remount-ro / -- \\\n");
-            let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"];
-            let user = if is_root() { quoted(&strings(nobody)) } else { String::new() };
+            let user = sandbox.user.as_ref().map_or(String::new(), User::becomes);
             script += &format!(
                 "  {user} prlimit {} -- \"$@\" {FILTER}<{}\n",
                 limits.join(" "),
@@ -144,14 +156,14 @@ impl Sandbox {
 
     /// Lets those inside write to a folder, and to what is in it.
     pub fn give(&self, folder: &Path) -> Result<()> {
-        if is_root() {
+        if let Some(User { number, .. }) = self.user {
             for path in run::files::files(folder, |path| !path.is_symlink())? {
                 match path.is_dir() {
                     true => self.give(&path)?,
-                    false => chown(&path, Some(NOBODY), Some(NOBODY))?,
+                    false => chown(&path, Some(number), Some(number))?,
                 }
             }
-            chown(folder, Some(NOBODY), Some(NOBODY))?;
+            chown(folder, Some(number), Some(number))?;
         }
         Ok(())
     }
@@ -186,6 +198,29 @@ impl Sandbox {
     }
 }
 
+impl User {
+    /// One that's free. If none is, it waits for the last one.
+    fn take(project: &Project) -> Result<Self> {
+        let folder = project.target.join("course/users");
+        fs::create_dir_all(&folder)?;
+        for number in USERS {
+            let taken = File::create(folder.join(number.to_string()))?;
+            let is_last = number + 1 == USERS.end;
+            let how = if is_last { FlockOperation::LockExclusive } else { FlockOperation::NonBlockingLockExclusive };
+            if flock(&taken, how).is_ok() {
+                return Ok(Self { number, _taken: taken });
+            }
+        }
+        bail!("cannot take a user for the programs, because nothing in {} can be locked", folder.display())
+    }
+
+    /// The words that have a command run as this one.
+    fn becomes(&self) -> String {
+        let Self { number, .. } = self;
+        format!("setpriv --reuid={number} --regid={number} --clear-groups --inh-caps=-all")
+    }
+}
+
 /// Keeps from our children what our own parent had open, and has left open for us: a shell's folder leads out of the sandbox.
 fn keep_descriptors() -> Result<()> {
     // SAFETY: no memory is passed, and a descriptor that closes at exec stays as it is for us.
@@ -206,8 +241,8 @@ fn privileges() -> Vec<String> {
     strings(["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"])
 }
 
-/// The words that lay out the system's part of the root folder.
-fn system(project: &Project) -> Vec<String> {
+/// The words that lay out the system's part of the root folder. Copies of what was handed in are below `shut_in`.
+fn system(project: &Project, shut_in: &Path) -> Vec<String> {
     let mut words = bound(Path::new("/usr"), "/usr");
     // bubblewrap lets nobody but itself into a folder that it makes only because something is in it.
     for folder in ["/etc", TOOLS, CARGO, COURSE, &format!("{COURSE}/common"), "/sys"] {
@@ -224,7 +259,8 @@ fn system(project: &Project) -> Vec<String> {
         words.extend(bound(&path, &path.display().to_string()));
     }
     // The references, the lessons' programs and what others have handed in, if that is below /usr.
-    for folder in [&project.root, &project.target].into_iter().filter(|folder| folder.starts_with("/usr")) {
+    let hidden = [project.root.as_path(), &project.target, shut_in];
+    for folder in hidden.into_iter().filter(|folder| folder.starts_with("/usr")) {
         words.extend(["--tmpfs".to_owned(), folder.display().to_string()]);
     }
     words.extend(strings(["--proc", "/proc", "--dev", "/dev"]));

@@ -3,15 +3,13 @@
 use course::project::Project;
 use course::step::Step;
 use run::files::{read, tree, write};
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::{Mutex, PoisonError};
-
-/// One grades at a time in a project.
-static ALONE: Mutex<()> = Mutex::new(());
+use std::process::{Command, Output};
+use testkit::each::each;
 
 /// It tries to write where it may not, to fill the disk, to end those around it, to remove all that it can reach, and to fill
 /// memory with processes.
@@ -56,41 +54,65 @@ int main(void) {
 }
 "#;
 
-/// A folder below cargo's with the program of a student.
-fn student(name: &str, source: &str) -> PathBuf {
-    let folder = Project::find().unwrap().target.join("course/test-of-grades").join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("mine.c"), source).unwrap();
-    folder
+/// What students have handed in, and results of their own, so that several classes are graded at the same time.
+struct Class(PathBuf);
+
+impl Class {
+    /// One of which nothing is left from the last time, in a folder below cargo's.
+    fn new(name: &str) -> Self {
+        let folder = Project::find().unwrap().target.join("course/test-of-grades").join(name);
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        Self(folder)
+    }
+
+    /// A folder with the program of a student.
+    fn student(&self, name: &str, source: &str) -> PathBuf {
+        let folder = self.0.join(name);
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("mine.c"), source).unwrap();
+        folder
+    }
+
+    fn results(&self) -> PathBuf {
+        self.0.join("results")
+    }
+
+    /// What a student's program is shut in with.
+    fn shut_in(&self, who: &str) -> PathBuf {
+        self.results().join("shut-in").join(format!("of {who}"))
+    }
+
+    fn grade(&self, options: &[&str], folders: &[&Path]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_course"));
+        command.arg("grade").args(options).arg("--to").arg(self.results()).args(folders);
+        command.current_dir(Project::find().unwrap().root).output().unwrap()
+    }
+
+    /// Grades what everybody can be graded of, and gives the row of each student, as grade.json has it.
+    fn graded(&self, options: &[&str], folders: &[&Path]) -> Value {
+        let output = self.grade(options, folders);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        self.rows()
+    }
+
+    fn rows(&self) -> Value {
+        serde_json::from_str(&read(self.results().join("grade.json")).unwrap()).unwrap()
+    }
+
+    /// What is said of each step of lesson 01 to one student, and whether it is passed.
+    fn marks(&self, folder: &Path, who: &str) -> Vec<(bool, String)> {
+        let rows = self.graded(&LESSON_01, &[folder]);
+        let page = read(self.results().join(format!("{who}.md"))).unwrap();
+        assert!(page.starts_with(&format!("# {who}\n")), "{page}");
+        let marks = rows[0]["marks"].as_array().unwrap();
+        marks.iter().map(|mark| (mark["passed"].as_bool().unwrap(), mark["said"].to_string())).collect()
+    }
 }
 
-fn grade(folders: &[&Path]) -> std::process::Output {
-    grade_lesson("01", folders)
-}
-
-fn grade_lesson(lesson: &str, folders: &[&Path]) -> std::process::Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_course"));
-    let root = Project::find().unwrap().root;
-    command.args(["grade", "--lesson", lesson]).args(folders).current_dir(root).output().unwrap()
-}
-
-/// What is said of each step of lesson 01, and whether it is passed.
-fn graded(folder: &Path) -> Vec<(bool, String)> {
-    graded_as(folder, folder.file_name().unwrap().to_str().unwrap())
-}
-
-/// The same of a student who is called so.
-fn graded_as(folder: &Path, who: &str) -> Vec<(bool, String)> {
-    let project = Project::find().unwrap();
-    let output = grade(&[folder]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let page = read(project.target.join("grade").join(format!("{who}.md"))).unwrap();
-    assert!(page.starts_with(&format!("# {who}\n")), "{page}");
-    let all: serde_json::Value = serde_json::from_str(&read(project.target.join("grade/grade.json")).unwrap()).unwrap();
-    let marks = all[0]["marks"].as_array().unwrap();
-    marks.iter().map(|mark| (mark["passed"].as_bool().unwrap(), mark["said"].to_string())).collect()
-}
+const LESSON_01: [&str; 2] = ["--lesson", "01"];
+/// So many classes of one test: most of grading is waiting.
+const SIDE_BY_SIDE: usize = 2;
 
 /// Processes with these words in their command line.
 fn processes(words: &str) -> usize {
@@ -100,33 +122,32 @@ fn processes(words: &str) -> usize {
 
 #[test]
 fn a_mean_program_harms_nothing_and_one_that_only_prints_has_done_nothing() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let canary = student("canary", PRINTS);
-    let marks = mean("0", &canary);
+    let class = Class::new("mean");
+    let canary = class.student("canary", PRINTS);
+    let marks = mean("0", &class, &canary);
     assert!(!marks.is_empty() && marks.iter().all(|(is_passed, _)| !is_passed), "{marks:?}");
 
-    let marks = graded(&canary);
+    let marks = class.marks(&canary, "canary");
     assert!(marks.iter().all(|(is_passed, _)| !is_passed), "{marks:?}");
 }
 
 #[test]
 #[ignore = "takes long: make test-long"]
 fn a_mean_program_without_end_is_ended() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let marks = mean("1", &student("bird", PRINTS));
+    let class = Class::new("mean-without-end");
+    let marks = mean("1", &class, &class.student("bird", PRINTS));
     let is_bounded = |said: &String| said.contains("and is ended") || said.contains("not run: trials");
     assert!(!marks.is_empty() && marks.iter().all(|(is_passed, said)| !is_passed && is_bounded(said)), "{marks:?}");
 }
 
 /// What is said of a mean program, which has reached nobody else's.
-fn mean(forever: &str, other: &Path) -> Vec<(bool, String)> {
+fn mean(forever: &str, class: &Class, other: &Path) -> Vec<(bool, String)> {
     let (folder, file) = (other.display().to_string(), other.join("mine.c").display().to_string());
     let source = MEAN.replace("CANARY", &file).replace("FOLDER", &folder).replace("FOREVER", forever);
-    let marks = graded(&student("mean", &source));
+    let marks = class.marks(&class.student("mean", &source), "mean");
     assert_eq!(read(&file).unwrap(), PRINTS, "it stands outside");
     assert!(!Path::new("/etc/mean").exists() && !Path::new("/tmp/big").exists());
-    let handed_in = Project::find().unwrap().target.join("grade/shut-in/of mean");
-    assert_eq!(processes(handed_in.to_str().unwrap()), 0, "something was left");
+    assert_eq!(processes(class.shut_in("mean").to_str().unwrap()), 0, "something was left");
     marks
 }
 
@@ -141,29 +162,28 @@ fn commit(folder: &Path) {
 
 #[test]
 fn a_link_in_a_repository_leads_nowhere_and_two_of_one_name_are_asked_for_another() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let repository = student("repository", PRINTS);
+    let class = Class::new("repository");
+    let repository = class.student("repository", PRINTS);
     let outside = repository.parent().unwrap().join("outside");
     fs::write(&outside, "outside").unwrap();
     symlink(&outside, repository.join("Makefile")).unwrap();
     commit(&repository);
-    let marks = graded(&repository);
+    let marks = class.marks(&repository, "repository");
     assert!(!marks.is_empty() && marks.iter().all(|(is_passed, _)| !is_passed), "{marks:?}");
     assert_eq!(read(&outside).unwrap(), "outside");
 
     // Its address will do, and a repository in which no files are laid out, as a server keeps one; whosever they are.
     let bare = repository.with_file_name("bare.git");
-    let _ = fs::remove_dir_all(&bare);
     let cloned = Command::new("git").args(["clone", "-q", "--bare"]).args([&repository, &bare]).status().unwrap();
     assert!(cloned.success());
     if rustix::process::getuid().is_root() {
         assert!(Command::new("chown").args(["-R", "nobody"]).arg(&bare).status().unwrap().success());
     }
     let address = PathBuf::from(format!("file://{}", bare.display()));
-    let by_address: Vec<bool> = graded_as(&address, "bare").into_iter().map(|(is_passed, _)| is_passed).collect();
+    let by_address: Vec<bool> = class.marks(&address, "bare").into_iter().map(|(is_passed, _)| is_passed).collect();
     assert_eq!(by_address, marks.iter().map(|(is_passed, _)| *is_passed).collect::<Vec<_>>());
 
-    let twice = grade(&[&repository, &repository]);
+    let twice = class.grade(&LESSON_01, &[&repository, &repository]);
     assert!(!twice.status.success());
     let said = String::from_utf8_lossy(&twice.stdout).into_owned();
     assert!(said.contains("repository                 0 of 7") && said.contains("called repository as well"), "{said}");
@@ -177,18 +197,12 @@ fn reference(lesson: u8) -> String {
     of_lesson
 }
 
-/// The row of each student, as grade.json has it.
-fn rows() -> serde_json::Value {
-    let file = Project::find().unwrap().target.join("grade/grade.json");
-    serde_json::from_str(&read(file).unwrap()).unwrap()
-}
-
 #[test]
 fn one_folder_that_cannot_be_graded_keeps_nobody_else_from_it() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let (good, outside) = (student("good", &reference(1)), student("outsider", PRINTS));
+    let class = Class::new("unusable");
+    let (good, outside) = (class.student("good", &reference(1)), class.student("outsider", PRINTS));
     let bad = |name: &str| {
-        let folder = student(name, PRINTS);
+        let folder = class.student(name, PRINTS);
         fs::remove_file(folder.join("mine.c")).unwrap();
         folder
     };
@@ -198,21 +212,21 @@ fn one_folder_that_cannot_be_graded_keeps_nobody_else_from_it() {
     fs::write(big.join("mine.c"), PRINTS).unwrap();
     fs::File::create(big.join("data.h")).unwrap().set_len(2 << 30).unwrap();
     let whole = empty.with_file_name("bad-whole");
-    let _ = fs::remove_file(&whole);
     symlink(&good, &whole).unwrap();
     // Whose repository is elsewhere hands in somebody else's work.
     let foreign = bad("bad-git");
     fs::write(foreign.join(".git"), format!("gitdir: {}/.git\n", outside.display())).unwrap();
     // So does whose objects are elsewhere: `git clone --shared` leaves a file that says where, objects/info/alternates.
-    let (lender, borrowed) = (student("lender", &reference(1)), bad("bad-borrowed"));
+    let (lender, borrowed) = (class.student("lender", &reference(1)), bad("bad-borrowed"));
     commit(&lender);
     let mut clone = Command::new("git");
     assert!(clone.args(["clone", "-q", "--shared"]).args([&lender, &borrowed]).status().unwrap().success());
     let none = empty.with_file_name("bad-none");
-    let odd = student("odd'$(name) `x` \n| y", PRINTS);
-    let output = grade(&[&link, &pipe, &empty, &big, &whole, &foreign, &borrowed, &none, &odd, &good]);
+    let odd = class.student("odd'$(name) `x` \n| y", PRINTS);
+    let all = [&link, &pipe, &empty, &big, &whole, &foreign, &borrowed, &none, &odd, &good].map(PathBuf::as_path);
+    let output = class.grade(&LESSON_01, &all);
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
-    let rows = rows();
+    let rows = class.rows();
     let expected = [
         "a link",
         "a pipe",
@@ -232,45 +246,49 @@ fn one_folder_that_cannot_be_graded_keeps_nobody_else_from_it() {
 
 #[test]
 fn what_passes_has_an_end_as_well() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let good = student("slow-and-good", &reference(1));
-    let mut command = Command::new(env!("CARGO_BIN_EXE_course"));
-    command.args(["grade", "--lesson", "01", "--limit", "0"]).arg(&good).current_dir(Project::find().unwrap().root);
-    assert!(command.output().unwrap().status.success());
-    let rows = rows();
+    let class = Class::new("no-time");
+    let rows = class.graded(&["--lesson", "01", "--limit", "0"], &[&class.student("slow-and-good", &reference(1))]);
     assert!(rows[0]["passed"] == 0 && rows.to_string().contains("not run: this program has had 0 s"), "{rows:#}");
 }
 
 #[test]
 fn nothing_that_earns_marks_is_in_the_sandbox_nor_anything_of_the_teachers() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let project = Project::find().unwrap();
-    let anna = student("anna", &reference(1));
-    let (root, target) = (project.root.display(), project.target.display());
-    let copied = |name: &str, path: String| student(name, &format!("#include \"{path}\"\n"));
+    let (project, class) = (Project::find().unwrap(), Class::new("copied"));
+    let anna = class.student("anna", &reference(1));
+    let copied = |name: &str, path: String| class.student(name, &format!("#include \"{path}\"\n"));
     let copies = [
         copied("copy-of-anna", format!("{}/mine.c", anna.display())),
         copied("copy-of-sibling", "../anna/mine.c".to_owned()),
-        copied("copy-of-copy", format!("{target}/grade/shut-in/of anna/mine/mine.c")),
-        copied("copy-of-reference", format!("{root}/lessons/in_c/rdma.c")),
+        copied("copy-of-copy", format!("{}/mine/mine.c", class.shut_in("anna").display())),
+        copied("copy-of-reference", format!("{}/lessons/in_c/rdma.c", project.root.display())),
         copied("copy-of-shadow", "/etc/shadow".to_owned()),
         copied("copy-of-passwd", "/etc/passwd".to_owned()),
-        student("copy-of-bytes", "__asm__(\".incbin \\\"/etc/hostname\\\"\");\nint main(void) { return 0; }\n"),
+        class.student("copy-of-bytes", "__asm__(\".incbin \\\"/etc/hostname\\\"\");\nint main(void) { return 0; }\n"),
     ];
-    // Who runs another's program is that one: the arguments are the same.
-    let runs = |name: &str, paths: &[String]| {
+    only_anna_passes(&class, &anna, &copies);
+}
+
+/// Who runs another's program is that one: the arguments are the same.
+#[test]
+fn whoever_runs_a_program_that_earns_marks_finds_none() {
+    let target = Project::find().unwrap().target;
+    each(SIDE_BY_SIDE, &["lesson", "anna", "cargos"], |whose| {
+        let class = Class::new(&format!("runs-{whose}"));
+        let anna = class.student("anna", &reference(1));
+        let paths: [PathBuf; 2] = match *whose {
+            "lesson" => [target.join("debug/lesson-01"), "target/debug/lesson-01".into()],
+            "anna" => [class.shut_in("anna").join("mine/mine"), anna.join("mine")],
+            _ => ["/target/debug/mine".into(), "/target/debug/lesson-01".into()],
+        };
         let runs: String = paths.iter().map(|path| format!("execv({path:?}, argv);")).collect();
-        student(name, &format!("#include <unistd.h>\nint main(int argc, char **argv) {{ {runs} return 9; }}\n"))
-    };
-    let runs = [
-        runs("runs-lesson", &[format!("{target}/debug/lesson-01"), "target/debug/lesson-01".into()]),
-        runs("runs-anna", &[format!("{target}/grade/shut-in/of anna/mine/mine"), format!("{}/mine", anna.display())]),
-        runs("runs-cargos", &["/target/debug/mine".into(), "/target/debug/lesson-01".into()]),
-    ];
-    let all: Vec<&Path> = std::iter::once(&anna).chain(&copies).chain(&runs).map(PathBuf::as_path).collect();
-    let output = grade(&all);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let rows = rows();
+        let main = format!("#include <unistd.h>\nint main(int argc, char **argv) {{ {runs} return 9; }}\n");
+        only_anna_passes(&class, &anna, &[class.student("runs", &main)]);
+    });
+}
+
+fn only_anna_passes(class: &Class, anna: &Path, others: &[PathBuf]) {
+    let all: Vec<&Path> = std::iter::once(anna).chain(others.iter().map(PathBuf::as_path)).collect();
+    let rows = class.graded(&LESSON_01, &all);
     assert_eq!(rows[0]["passed"], 7, "{rows}");
     for row in &rows.as_array().unwrap()[1..] {
         assert_eq!(row["passed"], 0, "{row:#}");
@@ -288,10 +306,8 @@ fn wrong(lesson: u8, name: &str) -> String {
 
 #[test]
 fn the_other_programs_command_line_is_no_place_to_look_for_its_text() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let output = grade_lesson("04", &[&student("spy", &wrong(4, "2-look-wrong-10"))]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let rows = rows();
+    let class = Class::new("spy");
+    let rows = class.graded(&["--lesson", "04"], &[&class.student("spy", &wrong(4, "2-look-wrong-10"))]);
     let marks = rows[0]["marks"].as_array().unwrap().iter();
     let lost: BTreeSet<_> = marks.filter(|mark| mark["passed"] == false).map(|mark| mark["step"].to_string()).collect();
     assert!(["04-2-look", "04-3-"].iter().all(|step| lost.iter().any(|lost| lost.contains(step))), "{rows:#}");
@@ -299,15 +315,15 @@ fn the_other_programs_command_line_is_no_place_to_look_for_its_text() {
 }
 
 /// What a program that looks around says on standard output, in the run of step 01-1.
-fn looked(name: &str, code: &str) -> String {
-    let folder = student(name, &format!("{LOOKS}\nint main(void) {{\n{code}\nreturn 3;\n}}\n"));
+fn looked(class: &Class, name: &str, code: &str) -> String {
+    let folder = class.student(name, &format!("{LOOKS}\nint main(void) {{\n{code}\nreturn 3;\n}}\n"));
     // As a shell has it that has a folder open, and a secret in its environment.
     let mut shell = Command::new("sh");
-    let line = format!("exec 7</; exec '{}' grade --lesson 01 \"$0\"", env!("CARGO_BIN_EXE_course"));
-    shell.args(["-c", &line]).arg(&folder).env("SECRET_TOKEN", "swordfish");
+    let line = format!("exec 7</; exec '{}' grade --lesson 01 --to \"$0\" \"$1\"", env!("CARGO_BIN_EXE_course"));
+    shell.args(["-c", &line]).args([&class.results(), &folder]).env("SECRET_TOKEN", "swordfish");
     let secret = shell.current_dir(Project::find().unwrap().root).output().unwrap();
     assert!(secret.status.success(), "{}", String::from_utf8_lossy(&secret.stderr));
-    rows().to_string()
+    class.rows().to_string()
 }
 
 const LOOKS: &str = r#"
@@ -344,10 +360,9 @@ static int called(int kind, int abstract, const char *path) {
 
 #[test]
 fn a_program_that_looks_for_a_way_out_finds_none() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let project = Project::find().unwrap();
-    let socket = project.target.join("course/listens.socket");
-    let _ = fs::remove_file(&socket);
+    let class = Class::new("looker");
+    let socket = class.0.join("listens.socket");
     let _listens = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     let name = format!("course-grade-{}", std::process::id());
     let address =
@@ -430,59 +445,64 @@ fn a_program_that_looks_for_a_way_out_finds_none() {
     let (root, target) = (project.root.display().to_string(), project.target.display().to_string());
     let code = code.replace("ROOT", &root).replace("TARGET", &target);
     let code = code.replace("SOCKET", &socket.display().to_string()).replace("NAME", &name);
-    let said = looked("looker", &code);
+    let said = looked(&class, "looker", &code);
     assert!(said.contains("has looked around"), "{said}");
     assert!(!said.contains("BROKEN OUT"), "{said}");
     assert!(!said.contains("swordfish"), "{said}");
     assert!(hears.recv(&mut [0; 8]).is_err(), "somebody inside has reached a socket outside");
-    fs::remove_file(&socket).unwrap();
 }
 
 #[test]
-fn whoever_sleeps_or_prints_without_end_costs_a_minute_and_is_told_so() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let sleeper = student("sleeper", "#include <unistd.h>\nint main(void) { for (;;) sleep(1000); }\n");
-    let printer = student("printer", "#include <stdio.h>\nint main(void) { for (;;) puts(\"once more\"); }\n");
-    let output = grade(&[&sleeper, &printer]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let rows = rows();
-    let not_run = |row: &serde_json::Value| {
-        row["marks"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter(|mark| mark["said"].to_string().contains("not run: trials"))
-            .count()
-    };
-    assert!(rows.as_array().unwrap().iter().all(|row| row["passed"] == 0), "{rows:#}");
-    assert!(not_run(&rows[0]) >= 2, "the sleeper has not used up its time: {rows:#}");
+fn whoever_sleeps_without_end_uses_up_a_lessons_time_and_is_told_so() {
+    let rows = endless("sleeper", "#include <unistd.h>\nint main(void) { for (;;) sleep(1000); }\n");
+    let marks = rows[0]["marks"].as_array().unwrap().iter();
+    let not_run = marks.filter(|mark| mark["said"].to_string().contains("not run: trials")).count();
+    assert!(not_run >= 2, "the sleeper has not used up its time: {rows:#}");
+}
+
+#[test]
+fn whoever_prints_without_end_is_ended_and_told_so() {
+    let rows = endless("printer", "#include <stdio.h>\nint main(void) { for (;;) puts(\"once more\"); }\n");
     // Which of its limits the printer meets first is up to the machine: what it may print, or how long it may take.
-    let printer = rows[1].to_string();
+    let printer = rows[0].to_string();
     assert!(
         ["MiB of lines and packets", "had not ended after"].iter().any(|limit| printer.contains(limit)),
         "{rows:#}"
     );
 }
 
+/// The row of a program without an end, which earns nothing.
+fn endless(name: &str, source: &str) -> Value {
+    let class = Class::new(name);
+    let rows = class.graded(&LESSON_01, &[&class.student(name, source)]);
+    assert_eq!(rows[0]["passed"], 0, "{rows:#}");
+    rows
+}
+
+/// Each lesson has so many, besides its steps.
+const VARIANTS: usize = 3;
+
+fn steps() -> Vec<Step> {
+    Step::all(&Project::find().unwrap()).unwrap()
+}
+
 /// Grades the references, each as what was handed in at the end of these lessons.
-fn all_marks(folder: &Path) {
-    let steps = Step::all(&Project::find().unwrap()).unwrap();
+fn all_lessons(class: &Class, folder: &Path) {
+    let steps = steps();
     let lessons: BTreeSet<_> = steps.iter().map(|step| step.name.number()).collect();
-    // Each lesson has three variants.
-    let of = steps.len() + 3 * lessons.len();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_course"));
-    let root = Project::find().unwrap().root;
-    let output = command.arg("grade").arg(folder).current_dir(root).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let rows = rows();
+    all_marks(&class.graded(&[], &[folder]), steps.len() + VARIANTS * lessons.len());
+}
+
+/// All marks are earned, of this many.
+fn all_marks(rows: &Value, of: usize) {
     let marks = rows[0]["marks"].as_array().unwrap();
     let lost: Vec<_> = marks.iter().filter(|mark| mark["passed"] == false).collect();
     assert!(lost.is_empty() && rows[0]["of"] == of as u64, "{lost:#?} {}", rows[0]["of"]);
 }
 
 /// A folder like mine/, with what it has kept of each lesson; the file has the program of a lesson for each number.
-fn kept(name: &str, file: &str, program: impl Fn(u8) -> String) -> PathBuf {
-    let folder = student(name, PRINTS);
+fn kept(class: &Class, file: &str, program: impl Fn(u8) -> String) -> PathBuf {
+    let folder = class.student("all", PRINTS);
     fs::remove_file(folder.join("mine.c")).unwrap();
     for lesson in Project::find().unwrap().lessons().unwrap() {
         let called = lesson.file_name().unwrap().to_str().unwrap().to_owned();
@@ -498,18 +518,22 @@ fn kept(name: &str, file: &str, program: impl Fn(u8) -> String) -> PathBuf {
     folder
 }
 
+/// Lesson by lesson: each of them is graded by itself.
 #[test]
 fn the_references_in_c_get_all_marks_of_all_lessons() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let datagrams = read(Project::find().unwrap().root.join("lessons/in_c/datagrams.c")).unwrap();
     let program = |number: u8| if number == 11 { datagrams.clone() } else { reference(number) };
-    all_marks(&kept("all-in-c", "mine.c", program));
+    let lessons: BTreeSet<_> = steps().iter().map(|step| step.name.number()).collect();
+    each(SIDE_BY_SIDE, &Vec::from_iter(lessons), |lesson| {
+        let class = Class::new(&format!("all-in-c-{lesson}"));
+        let of = steps().iter().filter(|step| step.name.number() == *lesson).count() + VARIANTS;
+        all_marks(&class.graded(&["--lesson", lesson], &[&kept(&class, "mine.c", program)]), of);
+    });
 }
 
 #[test]
 #[ignore = "takes long: make test-long"]
 fn the_references_in_python_get_all_marks_of_all_lessons() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let text = |file: &str| read(Project::find().unwrap().root.join("lessons/in_python").join(file)).unwrap();
     let (rdma, datagrams) = (text("rdma.py"), text("datagrams.py"));
     let of_lesson = |number: u8| {
@@ -518,30 +542,39 @@ fn the_references_in_python_get_all_marks_of_all_lessons() {
         changed
     };
     let program = |number: u8| if number == 11 { datagrams.clone() } else { of_lesson(number) };
-    all_marks(&kept("all-in-python", "mine.py", program));
+    let class = Class::new("all-in-python");
+    all_lessons(&class, &kept(&class, "mine.py", program));
 }
 
 #[test]
 #[ignore = "takes long: make test-long"]
 fn the_lessons_themselves_get_all_marks() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let folder = kept("all-in-rust", "src/main.rs", |_| String::new());
+    let class = Class::new("all-in-rust");
+    let folder = kept(&class, "src/main.rs", |_| String::new());
     for lesson in fs::read_dir(folder.join("done")).unwrap().map(|entry| entry.unwrap().file_name()) {
         let from = Project::find().unwrap().root.join("lessons").join(&lesson);
         for file in tree(&from).unwrap().into_iter().filter(|file| file.ends_with(".rs")) {
             write(folder.join("done").join(&lesson).join(&file), read(from.join(&file)).unwrap()).unwrap();
         }
     }
-    all_marks(&folder);
+    all_lessons(&class, &folder);
 }
 
 #[test]
 fn a_lesson_that_was_not_handed_in_takes_no_marks() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let folder = student("only-one", &reference(1));
-    let mut command = Command::new(env!("CARGO_BIN_EXE_course"));
-    let output = command.arg("grade").arg(&folder).current_dir(Project::find().unwrap().root).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let rows = rows();
+    let class = Class::new("only-one");
+    let rows = class.graded(&[], &[&class.student("only-one", &reference(1))]);
     assert!(rows[0]["not_handed_in"].as_array().unwrap().iter().any(|lesson| lesson == "11"), "{rows:#}");
+}
+
+#[test]
+fn results_are_one_graders_until_it_has_ended() {
+    let class = Class::new("taken");
+    fs::create_dir(class.results()).unwrap();
+    let taken = fs::File::open(class.results()).unwrap();
+    rustix::fs::flock(&taken, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let late = class.grade(&LESSON_01, &[&class.student("late", PRINTS)]);
+    let said = String::from_utf8_lossy(&late.stderr);
+    assert!(late.status.code() == Some(3) && said.contains("name another folder with to=FOLDER"), "{said}");
+    assert!(!class.results().join("grade.json").exists());
 }
