@@ -16,7 +16,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH):$(lastword $(sort $(wildcard /usr/lib/
 
 # What you type arrives as you typed it: `value` keeps make from expanding $ signs in it, and the shell gets it as a
 # variable. Only ARGS becomes part of the shell's line, because it may be several words.
-given := client server wire workers log lesson language students CHANGE HOST NETDEV PCAP PORT REPOSITORY RUNS VARIANT
+given := client server wire workers log lesson language students to CHANGE HOST NETDEV PCAP PORT REPOSITORY RUNS VARIANT
 $(foreach name,$(given),$(if $(value $(name)),$(eval override export $(name) := $$(value $(name)))))
 override ARGS := $(value ARGS)
 # Where a lesson runs: in the lab, on the kernel's own driver; on the device in user space, which only needs a compiler; or on
@@ -178,11 +178,11 @@ solution: ### show how the lesson does the step, or the reference in your langua
 	@"$$bin"/course solution $${STEP:+"$$STEP"} $(ARGS)
 
 .PHONY: grade
-grade: ### judge programs that were handed in, each in a sandbox: students="FOLDER ...", like mine/ or repositories that contain one [lesson=NN] [limit=SECONDS]
+grade: ### judge programs that were handed in, each in a sandbox: students="FOLDER ...", like mine/ or repositories that contain one [lesson=NN] [limit=SECONDS] [to=FOLDER]
 	@$(if $(value students),,$(error usage: make grade students="FOLDER ..."))
 	@tools/lab/setup.sh build grade python
 	@$(call build,$(lessons:%=lesson-%))
-	@"$$bin"/course grade $${lesson:+--lesson="$$lesson"} $${limit:+--limit="$$limit"} $$students
+	@"$$bin"/course grade $${lesson:+--lesson="$$lesson"} $${limit:+--limit="$$limit"} $${to:+--to="$$to"} $$students
 
 .PHONY: next
 next: ## show where you are in the course, what comes next, and how long it takes
@@ -279,8 +279,19 @@ lesson-% break-% server-% client-% capture-% compare-% explain-% play-%:
 test: ### build everything and run every test
 	@tools/lab/setup.sh build lab shell test python grade
 	cargo build --workspace
-	@# Two more at a time than there are processors: lab and device tests mostly wait.
-	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc) + 2))} cargo test --workspace
+	cargo test --workspace --no-run
+	@# Both to their end, and the shorter list is shown when the longer one has been.
+	@$(MAKE) --no-print-directory -k -j2 tests-of-others tests-of-course; status=$$?; cat "$$target"/tests-of-course.txt; exit $$status
+
+# The course's tests mostly wait, for programs that don't end and for the compiler, so they run beside all others, and three times as many at
+# a time as there are processors. Of the others it's two more than processors, since lab and device tests wait as well. Without
+# MAKEFLAGS, because cargo would take make's two jobs for all that it may do.
+.PHONY: tests-of-course tests-of-others
+tests-of-course:
+	@unset MAKEFLAGS; RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc) * 3))} cargo test -p course >"$$target"/$@.txt 2>&1
+
+tests-of-others:
+	@unset MAKEFLAGS; RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc) + 2))} cargo test --workspace --exclude course
 
 .PHONY: field-guide
 field-guide: ### try every change of every lesson again, and list those that don't come out as their pages say (some minutes)
@@ -401,7 +412,7 @@ clean: ### remove everything that make has put here: programs, tools, the lab's 
 ifdef CARGO_TARGET_DIR
 	@# Other projects may use the same folder.
 	cargo clean $(addprefix -p ,bench common course device judge lab nic pair roce run testkit wire workbench xtask $(lessons:%=lesson-%))
-	rm -rf -- "$$target"/{book,bootstrap,bundle,captures,course,device,lab,picture.html,site,tools} "$$target"/rdma-*.tar.gz
+	rm -rf -- "$$target"/{book,bootstrap,bundle,captures,course,device,grade,lab,picture.html,site,tests-of-course.txt,tools} "$$target"/rdma-*.tar.gz
 else
 	rm -rf target
 endif
