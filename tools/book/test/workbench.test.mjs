@@ -388,7 +388,7 @@ test("whoever wants no motion gets none, and others see packets fly", program, a
     document.querySelector(".wb .rp-play").click();
     for (let look = 0; look < 40; look++) {
       await new Promise((later) => requestAnimationFrame(later));
-      for (const packet of document.querySelectorAll(".wb-packet")) places.add(packet.style.transform);
+      for (const packet of document.querySelectorAll(".wb-packet")) places.add(getComputedStyle(packet).transform);
     }
     return places.size;
   });
@@ -403,11 +403,43 @@ test("whoever wants no motion gets none, and others see packets fly", program, a
     const places = new Set();
     for (let look = 0; look < 40; look++) {
       await new Promise((later) => requestAnimationFrame(later));
-      for (const packet of document.querySelectorAll(".wb-packet")) places.add(packet.style.transform);
+      for (const packet of document.querySelectorAll(".wb-packet")) places.add(getComputedStyle(packet).transform);
     }
     return places.size;
   });
   assert.ok(places > 5, `${places} places`);
+});
+
+test("packets fly without the page's script or its layout", program, async () => {
+  await open(page(), "no-preference");
+  await write(WRITE);
+  await press("[aria-label^='To the end']");
+  await press(".rp-play");
+  await browser.until(() => document.querySelector(".wb-packet"));
+  const { changes, moves } = await browser.run(async () => {
+    let changes = 0;
+    const watch = new MutationObserver((all) => { changes += all.filter(({ target }) => target.closest?.(".wb-packets")).length; });
+    watch.observe(document.querySelector(".wb"), { subtree: true, attributes: true, childList: true });
+    const moves = document.querySelector(".wb-packet").getAnimations().concat(document.querySelector(".wb-flight").getAnimations()).map(({ playState, effect }) => `${playState} ${Object.keys(effect.getKeyframes()[0]).includes("transform")}`);
+    await new Promise((later) => setTimeout(later, 400));
+    watch.disconnect();
+    return { changes, moves };
+  });
+  assert.deepEqual(moves, ["running true", "running true"]);
+  // At most one packet that begins and one that ends; a frame is nobody's work.
+  assert.ok(changes <= 2, `${changes} changes`);
+});
+
+test("a packet that has come through a switch can be touched as well", program, async () => {
+  await open();
+  await write("wire link 1 Gbit/s 5 us\nwire queue 4 KB\nclient ibv_post_send WRITE 0..3000 to server 0\nclient ibv_poll_cq\n");
+  await press("[aria-label^='To the end']");
+  await press("[aria-label^='To the beginning']");
+  for (let step = 0; step < 40 && !(await look()).packets.some((name) => name.startsWith("Write Last")); step++) await press("[aria-label^='One thing on']");
+  await press(".wb-packet:has(b):not(.acknowledge)");
+  const [name] = (await look()).packets;
+  await press(".wb-menu button", "lose");
+  assert.match((await look()).script, new RegExp(`^wire drop 1st RDMA ${name.replace(/[+].*/, "")} from client$`, "m"));
 });
 
 test("the start page moves by itself, and one button breaks it", program, async () => {

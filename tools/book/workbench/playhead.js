@@ -4,6 +4,9 @@
 export const RATES = [0.25, 0.5, 1, 2, 4];
 /** How long somebody who wants no motion looks at each thing, in milliseconds. */
 const STILL = 900;
+/** How often the clock is set, in milliseconds, and how much time passes at most when the page comes late. */
+const CLOCK = 100;
+const LATE = 250;
 
 export class Playhead {
   /** `moved(isPlaying)` is called at each moment that is to be shown. */
@@ -30,7 +33,7 @@ export class Playhead {
     this.stop();
     this.until = until;
     if (this.calm.matches) this.timer = setTimeout(() => this.leap(), STILL / 3);
-    else this.frame = requestAnimationFrame((now) => this.tick(now, now));
+    else this.wait(performance.now());
     this.moved(true);
   }
 
@@ -58,16 +61,22 @@ export class Playhead {
   }
 
   stop() {
-    cancelAnimationFrame(this.frame);
     clearTimeout(this.timer);
     this.until = null;
   }
 
-  tick(now, before) {
-    this.at = Math.min(this.at + Math.min(100, now - before) * this.rate, this.until);
+  tick(before) {
+    const now = performance.now();
+    this.at = Math.min(this.at + Math.min(LATE, now - before) * this.rate, this.until);
     if (this.at >= this.until) return this.pause();
     this.moved(true);
-    this.frame = requestAnimationFrame((next) => this.tick(next, now));
+    this.wait(now);
+  }
+
+  /** Until something begins or ends, or the clock is to be set. What flies meanwhile is moved by the browser. */
+  wait(now) {
+    const next = Math.min(this.schedule.change(this.at), this.until);
+    this.timer = setTimeout(() => this.tick(now), Math.min(CLOCK, (next - this.at) / this.rate));
   }
 
   /** From stop to stop. */

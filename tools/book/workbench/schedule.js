@@ -56,7 +56,12 @@ export class Schedule {
     // Of what happens at once, one stops at the last.
     this.stops = this.stops.filter(({ at }, place, all) => !(all[place + 1]?.at - at < 1));
     this.length = this.stops.at(-1).at;
+    /** When something is to be drawn. */
+    this.changes = [...this.begins, ...this.flights.flatMap(({ begin, end }) => [begin, end]), ...this.sees.flat().map(({ at }) => at)].sort((one, other) => one - other);
   }
+
+  /** The next moment at which something is to be drawn. */
+  change(at) { return this.changes[after(this.changes, at, (change) => change)] ?? this.length; }
 
   fly(index, begin, arrives) {
     const { node, to } = this.events[index];
@@ -137,7 +142,7 @@ export const isNote = ({ sort }) => sort === "quiet" || sort === "info";
 const waited = (passes) => (passes > WAIT ? Math.min(1500, 350 + 220 * Math.log10(passes / WAIT)) : 0);
 
 /** How many of a sorted list aren't after a moment. */
-function after(list, at, key) {
+export function after(list, at, key) {
   let [low, high] = [0, list.length];
   while (low < high) {
     const middle = (low + high) >> 1;

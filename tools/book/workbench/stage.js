@@ -6,8 +6,9 @@ import { LOST } from "./schedule.js";
 
 /** Packets closer than this, in milliseconds, are close. */
 const CLOSE = 600;
-/** How long a lost one takes to fade. */
+/** How long a lost one takes to fade, and how far from its time a packet may be before it's put right, in milliseconds. */
 const FADES = 400;
+const OFF = 50;
 
 export class Stage {
   /** `touched(index)` is called with the packet that somebody touches. */
@@ -38,11 +39,11 @@ export class Stage {
     });
   }
 
-  /** Puts each packet that is under way to its place. */
-  show(at) {
+  /** Shows each packet that is under way. `rate` is how fast time passes now; 0 if it stands still. */
+  show(at, rate) {
     for (const flight of this.all) {
       const flies = flight.begin <= at && at < flight.end;
-      if (flies) this.put(flight, this.flying.get(flight) ?? this.launch(flight), at);
+      if (flies) this.move(this.flying.get(flight) ?? this.launch(flight), at - flight.begin, rate);
       else if (this.flying.has(flight)) this.land(flight);
     }
     const { passes } = this.schedule.time(at);
@@ -62,19 +63,22 @@ export class Stage {
       },
       el("b", {}, event.tag.replace(/^RDMA /, "").replace(/ \(.*/, "")), el("small", {}, about),
     );
-    const pill = { button, way: el("div", { class: `wb-flight ${way}${isBelow ? " below" : ""}` }, button) };
+    const line = el("div", { class: `wb-flight ${way}${isBelow ? " below" : ""}` }, button);
+    const pill = { button, way: line, moves: motions(flight).map(([moved, frames, timing]) => animation(moved === "line" ? line : button, frames, timing)) };
     this.flying.set(flight, pill);
     this.packets.append(pill.way);
     return pill;
   }
 
-  /** It's moved along by a part of the wire's width, and back by that part of its own: nothing has to be measured for that. */
-  put({ way, begin, end, stays, isLost }, pill, at) {
-    const done = Math.min(1, (at - begin) / (stays - begin)) * (isLost ? LOST : 1);
-    const along = `${((way === "east" ? done : 1 - done) * 100).toFixed(2)}%`;
-    pill.way.style.transform = `translateX(${along})`;
-    pill.button.style.transform = `translateX(-${along})`;
-    if (isLost) pill.button.style.opacity = String(Math.min(1, (end - at) / FADES));
+  /** While time passes, the browser moves a packet by itself; it's only put right if it's elsewhere than it should be. */
+  move({ moves }, time, rate) {
+    for (const move of moves) {
+      const isOff = Math.abs((move.currentTime ?? 0) - time) > (rate ? OFF * rate : 0);
+      if (isOff) move.currentTime = time;
+      if (rate && move.playbackRate !== rate) move.playbackRate = rate;
+      if (rate && move.playState === "paused") move.play();
+      else if (!rate && move.playState !== "paused") move.pause();
+    }
   }
 
   land(flight) {
@@ -84,6 +88,26 @@ export class Stage {
     way.remove();
     this.flying.delete(flight);
   }
+}
+
+/** How a packet moves: along by the wire's width, and back by its own, so that nothing has to be measured. A lost one stops on its way,
+ * and fades. Each is what moves, from where to where, and when; the browser does it without this page's script. */
+function motions({ way, begin, end, stays, isLost }) {
+  const part = isLost ? LOST : 1;
+  const [from, to] = (way === "east" ? [0, part] : [1, 1 - part]).map((place) => place * 100);
+  const timing = { duration: stays - begin };
+  const fades = { delay: end - begin - FADES, duration: FADES };
+  return [
+    ["line", { transform: [`translateX(${from}%)`, `translateX(${to}%)`] }, timing],
+    ["pill", { transform: [`translateX(${-from}%)`, `translateX(${-to}%)`] }, timing],
+    ...(isLost ? [["pill", { opacity: [1, 0] }, fades]] : []),
+  ];
+}
+
+function animation(element, frames, timing) {
+  const made = element.animate(frames, { ...timing, fill: "both" });
+  made.pause();
+  return made;
 }
 
 /** A time as people say it; it's given in microseconds. */

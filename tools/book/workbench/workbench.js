@@ -31,9 +31,6 @@ const HOME = `${path_to_root}docs/workbench.html`;
 const REST = { class: "wb-rest" };
 const MORE = "workbench-more";
 
-/** How often the clock is set while time passes, in milliseconds at speed 1. */
-const READ = 100;
-
 let core, count = 0;
 
 /** Puts a workbench into an element. */
@@ -255,15 +252,11 @@ class Workbench {
     const { schedule } = this;
     const hasBegun = schedule.begins[this.since] <= at;
     for (const [name, node] of Object.entries(this.nodes)) node.show(schedule.seenBy(this.numbers[name], at), this.since, hasBegun, at);
-    this.stage.show(at);
+    this.stage.show(at, plays && !this.playhead.calm.matches ? this.playhead.rate : 0);
     const begun = schedule.begun(at);
-    // Text that changes has to be laid out, and nobody reads sixty figures a second.
-    if (!plays || !(Math.abs(at - this.read) < READ)) {
-      this.read = at;
-      this.slider.min = at < this.playhead.home - 1 ? 0 : schedule.place(this.playhead.home);
-      this.slider.value = schedule.place(at);
-      this.clock.textContent = duration(schedule.time(at).now);
-    }
+    this.slider.min = at < this.playhead.home - 1 ? 0 : schedule.place(this.playhead.home);
+    this.slider.value = schedule.place(at);
+    this.clock.textContent = duration(schedule.time(at).now);
     const ended = !plays && at >= schedule.length - 0.5;
     const now = [begun, plays, ended, this.turn].join();
     if (now === this.shown) return;
@@ -367,11 +360,20 @@ class Workbench {
 }
 
 /** What's on the wire, by the events of the packets. With a switch a packet is recorded when it comes out, so that its event says
- * whether it does, and not what was sent. */
-function flights({ play: { events }, times_us, in_flight }) {
+ * whether it does, and not when it was sent: then each is found by its sender, its name and its turn. A doubled one comes out twice. */
+function flights({ play: { events, nodes }, times_us, in_flight }) {
   if (in_flight.every(({ event }) => events[event]?.to !== undefined)) return new Map(in_flight.map((flight) => [flight.event, flight]));
+  const sent = in_flight.flatMap((flight) => new Array(Math.max(1, flight.arrives_us.length)).fill(flight));
+  const name = ({ tag }) => /\((\w+)\)/.exec(tag)?.[1] ?? tag;
+  const own = (event) => {
+    const at = sent.findIndex((flight) => flight.name === name(event) && nodes[event.node].startsWith(flight.from));
+    return at < 0 ? null : sent.splice(at, 1)[0];
+  };
   const packets = [...events.entries()].filter(([, event]) => isPacket(event));
-  return new Map(packets.map(([index, { notes }]) => [index, { arrives_us: notes?.some((note) => note.includes("dropped")) ? [] : [times_us[index]] }]));
+  return new Map(packets.map(([index, event]) => {
+    const isLost = event.notes?.some((note) => note.includes("dropped"));
+    return [index, { arrives_us: isLost ? [] : [times_us[index]], rules: own(event)?.rules }];
+  }));
 }
 
 /** How many events two runs have in common from their beginning. */
