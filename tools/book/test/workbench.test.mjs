@@ -367,6 +367,46 @@ test("what happens is told to those who listen, and everything has a name", prog
   assert.equal(live, "polite");
 });
 
+/** The workbench as a screen reader goes through it: each thing's role, name and value, in their order. */
+async function heard() {
+  const { nodes } = await browser.devtools("Accessibility.getFullAXTree");
+  const all = new Map(nodes.map((node) => [node.nodeId, node]));
+  const below = ({ childIds = [] }) => childIds.map((id) => all.get(id)).filter(Boolean);
+  const within = (node) => [node, ...below(node).flatMap(within)];
+  const bench = nodes.find(({ role, name }) => role?.value === "group" && name?.value.startsWith("Workbench"));
+  const live = ({ properties = [] }) => properties.find(({ name }) => name === "live")?.value.value ?? null;
+  return within(bench).filter(({ ignored, role }) => !ignored && !["InlineTextBox", "none"].includes(role?.value))
+    .map((node) => ({ role: node.role.value, name: node.name?.value ?? "", description: node.description?.value ?? "", live: live(node) }));
+}
+
+test("a screen reader hears what there is, in its order, and what happened once time stands still", program, async () => {
+  await open(`${site.url}index.html`);
+  const all = await heard();
+  const text = all.map(({ role, name }) => `${role} ${name}`).join("\n");
+  assert.match(text, /region Client[^]*Memory of the Client[^]*group The wire[^]*region Server[^]*region What happens[^]*button Now break it[^]*group Time[^]*slider Moment of the run/);
+  // The words that nobody knows yet aren't said either.
+  assert.doesNotMatch(text, /ibv_|rdma_|PSN/);
+  assert.match(text, /asks for a WRITE/);
+  // One place says what happens, and no clock chimes in.
+  assert.deepEqual(all.filter(({ live }) => live).map(({ name }) => name), ["What happens"]);
+  await press(".rp-play");
+  assert.equal(await browser.run(() => document.querySelector(".wb-say").getAttribute("aria-live")), "off");
+  await press("[aria-label^='To the end']");
+  // On a page with everything to press.
+  await open();
+  await press("[aria-label^='To the beginning']");
+  for (let step = 0; step < 20 && !(await look()).packets.length; step++) await press("[aria-label^='One thing on']");
+  const bench = await heard();
+  const nameless = bench.filter(({ role, name }) => ["button", "slider", "combobox", "spinbutton", "checkbox", "textbox", "link", "region", "form", "image"].includes(role) && !name);
+  assert.deepEqual(nameless, []);
+  const names = bench.map(({ name }) => name);
+  for (const name of [/^RDMA Write Only from client to server: touch it$/, /^send queue: 1 requests? under way$/, /^completion queue: nothing is done yet$/, /^State of queue pair 17: RTS$/]) {
+    assert.ok(names.some((said) => name.test(said)), `${name}`);
+  }
+  const play = bench.find(({ role, name }) => role === "button" && name.startsWith("Play"));
+  assert.match(play.description, /^(Play|$)/);
+});
+
 test("on a phone nothing scrolls sideways, and fingers find what they press", program, async () => {
   await browser.size(360, 740);
   await open();

@@ -137,8 +137,8 @@ export class Node {
       const { short } = this.captions[event.index];
       return el(
         "li",
-        { class: `${event.sort}${event.index < since ? " old" : ""}`, title: event.text },
-        el("span", { class: "wb-call" }, event.tag ? el("b", { class: "rp-tag" }, event.tag) : null, event.text),
+        { class: `${event.sort}${event.index < since ? " old" : ""}` },
+        el("span", { class: "wb-call", title: event.text }, event.tag ? el("b", { class: "rp-tag" }, event.tag) : null, event.text),
         el("span", { class: "wb-short" }, short ?? event.text),
       );
     });
@@ -157,7 +157,7 @@ export class Node {
 
 /** The queues: one mark for each request that waits, and the last completions. */
 function drawn({ sends, receives, done }) {
-  const queue = (name, about, ...marks) => el("span", { class: "wb-queue", title: about }, el("span", {}, name), ...marks);
+  const queue = (name, about, ...marks) => el("span", { class: "wb-queue", role: "img", "aria-label": about, title: about }, el("span", {}, name), ...marks);
   const waiting = (count) => el("b", {}, count > 8 ? `${count}` : "▮".repeat(count) || "–");
   const completion = ({ wr_id, name, status }) => el(
     "b", { class: status ? "bad" : "good", title: `wr_id=${wr_id} ${name}` }, status ? `✗${status}` : "✓",
@@ -165,8 +165,8 @@ function drawn({ sends, receives, done }) {
   return el(
     "p",
     { class: "wb-queues" },
-    queue("send", `send queue: ${sends} work requests aren't done`, waiting(sends)),
-    queue("receive", `receive queue: ${receives} receives wait for a message`, waiting(receives)),
-    queue("completions", `completion queue: ${done.length} so far`, ...(done.length ? done.slice(-COMPLETIONS).map(completion) : [waiting(0)])),
+    queue("send", `send queue: ${sends || "no"} request${sends === 1 ? "" : "s"} under way`, waiting(sends)),
+    queue("receive", `receive queue: room for ${receives || "no"} message${receives === 1 ? "" : "s"}`, waiting(receives)),
+    queue("completions", `completion queue: ${done.map(({ name }) => name).join(", ") || "nothing is done yet"}`, ...(done.length ? done.slice(-COMPLETIONS).map(completion) : [waiting(0)])),
   );
 }

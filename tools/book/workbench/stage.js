@@ -59,7 +59,7 @@ export class Stage {
       "button",
       {
         type: "button", class: `wb-packet rp-packet past ${event.sort} ${way}${isLost ? " lost" : ""}`,
-        "aria-label": `${from} to ${to}: ${event.tag} ${event.text}. Touch it`, click: () => this.touched(index),
+        "aria-label": `${event.tag} from ${from} to ${to}${isLost ? ", lost on its way" : about === "again" ? ", sent again" : ""}: touch it`, click: () => this.touched(index),
       },
       el("b", {}, event.tag.replace(/^RDMA /, "").replace(/ \(.*/, "")), el("small", {}, about),
     );

@@ -116,7 +116,7 @@ class Workbench {
     this.play = button("Play (space)", "Play", () => this.playhead.toggle(), { class: "rp-play" });
     this.slider = el("input", { type: "range", min: 0, max: 1, step: 1, "aria-label": "Moment of the run" });
     this.slider.addEventListener("input", () => this.playhead.goto(this.schedule.stops[Number(this.slider.value)].at));
-    this.clock = el("output", { class: "wb-clock" });
+    this.clock = el("span", { class: "wb-clock" });
     this.playhead.rate = this.isStart ? 0.5 : 1;
     this.rate = el("select", { "aria-label": "Speed", ...REST }, ...RATES.map((rate) => el("option", { value: rate, selected: rate === this.playhead.rate }, `${rate}×`)));
     this.rate.addEventListener("input", () => { this.playhead.rate = Number(this.rate.value); });
@@ -262,7 +262,7 @@ class Workbench {
     if (now === this.shown) return;
     this.shown = now;
     this.play.textContent = plays ? "Pause" : "Play";
-    this.play.setAttribute("aria-label", plays ? "Pause (space)" : "Play (space)");
+    for (const name of ["aria-label", "title"]) this.play.setAttribute(name, plays ? "Pause (space)" : "Play (space)");
     this.element.classList.toggle("playing", plays);
     this.caption(begun, plays, ended);
     this.details.show(begun);
