@@ -419,6 +419,13 @@ test("on a phone nothing scrolls sideways, and fingers find what they press", pr
   }));
   assert.ok(wide <= 0, `${wide} pixels too wide`);
   assert.deepEqual(small, []);
+  // A challenge can be read as a whole, though nothing scrolls.
+  await open(`${site.url}docs/04_rdma_write.html`);
+  const cut = await browser.run(() => {
+    const right = document.querySelector(".wb").getBoundingClientRect().right;
+    return [...document.querySelectorAll(".wb-challenge :is(p, select, summary, a)")].filter((it) => it.getBoundingClientRect().right > right).map((it) => it.textContent.slice(0, 40));
+  });
+  assert.deepEqual(cut, []);
   await browser.size(1366, 768);
 });
 

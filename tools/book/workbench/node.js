@@ -68,7 +68,7 @@ class View extends Moment {
 
   /** The regions, of which the one that was used last comes first; marked is what has happened since an event. */
   regionsSince(since) {
-    const all = this.regionsOf(this.node).map((region, order) => ({ ...region, order, used: region.last?.index ?? -1 }));
+    const all = this.regionsOf(this.node).map((region, order) => ({ ...region, order, isFresh: !region.last, used: region.last?.index ?? -1 }));
     all.sort((one, other) => other.used - one.used || other.order - one.order);
     return all.map((region) => ({ ...region, changed: region.used >= since ? region.last : null }));
   }

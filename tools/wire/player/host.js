@@ -69,8 +69,8 @@ export function region(region) {
   );
 }
 
-/** The bytes that are known, from the last change on if there are many. */
-function content({ bytes, len, changed }) {
+/** The bytes that are known, from the last change on if there are many; of a fresh region nobody has written one yet. */
+function content({ bytes, len, changed, isFresh }) {
   if (!bytes.end) return el("p", { class: "rp-none" }, "content not seen yet");
   const first = changed && changed.to > SHOWN ? changed.from : bytes.start;
   const start = first < SHOWN ? 0 : Math.floor(first / GROUP) * GROUP;
@@ -80,7 +80,7 @@ function content({ bytes, len, changed }) {
   const more = len - start - shown.length;
   const rest = el("span", { class: "rp-none" }, start ? `from byte ${start}; ` : "", more > 0 ? `… ${more} more bytes` : "");
   if (text) return el("p", { class: "rp-text" }, `“${used.map((hex) => String.fromCharCode(parseInt(hex, 16))).join("")}” `, rest);
-  if (!used.length && shown.every((byte) => byte === "00")) return el("p", { class: "rp-none" }, "nothing but zeros so far ", rest);
+  if (isFresh && !used.length) return el("p", { class: "rp-none" }, "nothing but zeros so far ", rest);
   const groups = [];
   for (let at = 0; at < shown.length; at += GROUP) groups.push(shown.slice(at, at + GROUP).map((byte) => byte ?? "··").join(" "));
   return el("p", { class: "rp-hex" }, ...groups.map((group) => el("span", {}, group)), rest);
