@@ -16,7 +16,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH):$(lastword $(sort $(wildcard /usr/lib/
 
 # What you type arrives as you typed it: `value` keeps make from expanding $ signs in it, and the shell gets it as a
 # variable. Only ARGS becomes part of the shell's line, because it may be several words.
-given := client server wire workers log lesson language students to CHANGE HOST NETDEV PCAP PORT REPOSITORY RUNS VARIANT
+given := blocks client server wire workers log lesson language students to CHANGE HOST NETDEV PCAP PORT REPOSITORY RUNS VARIANT
 $(foreach name,$(given),$(if $(value $(name)),$(eval override export $(name) := $$(value $(name)))))
 override ARGS := $(value ARGS)
 # Where a lesson runs: in the lab, on the kernel's own driver; on the device in user space, which only needs a compiler; or on
@@ -127,6 +127,16 @@ $(lessons:%=meet-%): meet-%: ### run lesson NN in the lab between your own NIC a
 	@"$$bin"/lab exec --name=$@ --server='$(call on_my_nic,server,10.47.91.1) lesson-$* server -n $(or $(clients),1)' \
 		--client='$(call on_my_nic,client,10.47.91.2) lesson-$* client -a 10.47.91.1' \
 		$(foreach more,$(wordlist 2,$(or $(clients),1),1 2 3 4 5 6 7 8),--node='client-$(more)=lesson-$* client -a 10.47.91.1')
+
+# What a real protocol does with all this. Naming the modules in the commands brings them to the machines.
+.PHONY: nvme
+nvme: ## use a disk of the other machine over RDMA, with the kernel's NVMe over Fabrics, in the lab [blocks=1000: also random ones] [wire="RULES"]
+	@tools/lab/setup.sh build lab nvme
+	@$(call build)
+	@"$$bin"/lab exec --name=$@ --deadline=600 $${wire:+--wire="$$wire"} \
+		--server='modprobe brd rd_nr=1 rd_size=1024; modprobe nvmet-rdma; exec tools/lab/examples/nvme_target.sh /dev/ram0 10.47.91.1' \
+		--client="modprobe nvme-rdma; exec tools/lab/examples/nvme_host.sh 10.47.91.1 $$blocks" \
+		--fault='on server kill $$(cat /run/program.pid) when disconnected'
 
 .PHONY: meet
 meet: ### run any two programs between your own NIC and rdma_rxe: server="rping -s -C 3" client="rping -c -a server -C 3" [mine=server]
@@ -358,7 +368,7 @@ check: ### formatting, lints and documentation, warnings as errors
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' cargo doc --workspace --no-deps --document-private-items
 	RUSTDOC='$(CURDIR)/tools/xtask/rustdoc.sh' cargo test -q --locked --doc -p common
-	shellcheck --exclude=SC2187 tools/book/*.sh tools/device/*.sh tools/device/tests/*.sh tools/lab/*.sh tools/lab/guest/*.sh tools/xtask/*.sh captures/*.sh .ci/run
+	shellcheck --exclude=SC2187 tools/book/*.sh tools/device/*.sh tools/device/tests/*.sh tools/lab/*.sh tools/lab/guest/*.sh tools/lab/examples/*.sh tools/xtask/*.sh captures/*.sh .ci/run
 	cargo run -q -p xtask -- docs --check
 
 .PHONY: docs

@@ -29,6 +29,8 @@ rows() {
         grep -E "^($(echo "$1" | sed 's/build/cargo build/' | tr ' ' '|'))\|" | cut -d '|' -f 2-
 }
 
+own_kernel_has() { [ -r "$ROOT/boot/vmlinuz-$release" ] && grep -qs "/$1\.ko" "$ROOT/lib/modules/$release/modules.dep"; }
+
 # found CHECKS: whether all of them are met, by this machine or by what was unpacked. found_here: by the machine alone.
 found_here() { found "$1" /none; }
 found() {
@@ -46,8 +48,10 @@ found() {
             any "$unpacked"/usr/lib/rustlib/src/rust/library ;;
         certificates) any "$ROOT/etc/ssl/certs/ca-certificates.crt" "$ROOT/etc/pki/tls/certs/ca-bundle.crt" ;;
         # This machine's own, if it can be read and has SoftRoCE as a file.
-        kernel) { [ -r "$ROOT/boot/vmlinuz-$release" ] && grep -qs '/rdma_rxe\.ko' "$ROOT/lib/modules/$release/modules.dep"; } ||
-            any "${unpacked%/tools}"/lab/kernel/*/vmlinuz "$unpacked"/kernel/*.deb ;;
+        kernel) own_kernel_has rdma_rxe || any "${unpacked%/tools}"/lab/kernel/*/vmlinuz "$unpacked"/kernel/*.deb ;;
+        # Of a kernel that the lab has unpacked, it kept the modules that it wanted then.
+        module:*) { own_kernel_has rdma_rxe && own_kernel_has "$name"; } || any "$unpacked"/kernel/*.deb ||
+            find "${unpacked%/tools}"/lab/kernel -name "$name.ko*" 2>/dev/null | grep -q . ;;
         *) has "$check" ;;
         esac || return 1
     done

@@ -2,7 +2,7 @@
 # Finds what this machine lacks for a stage of the work (tools/lab/needs.txt), and unpacks exactly that in target/tools. Nothing
 # is installed, and no root is needed: apt downloads into a folder of ours and checks the signatures, as for any installation.
 #
-#   tools/lab/setup.sh STAGE...   cargo, build, lab, shell, python, test, check, grade; device, site, browser only check what the machine itself must have
+#   tools/lab/setup.sh STAGE...   cargo, build, lab, nvme, shell, python, test, check, grade; device, site, browser only check what the machine itself must have
 #   tools/lab/setup.sh wasm       a compiler for the browser, in a folder of its own with an env of its own
 #   tools/lab/setup.sh bundle     what build, lab, shell, python and test need, and the crates, in one file for machines of this release that have no network
 #
@@ -214,8 +214,8 @@ bundle() {
     say "$(du -h "$archive" | cut -f 1) in $archive. On a machine of the same release, unpack it in a clone of the course with tar -xzf, then run make as usual"
 }
 
-if echo "${*:-none}" | tr ' ' '\n' | grep -qvxE 'cargo|build|lab|shell|python|test|check|grade|wasm|device|site|browser|bundle'; then
-    echo 'usage: tools/lab/setup.sh cargo|build|lab|shell|python|test|check|grade|device|site|browser...    or: tools/lab/setup.sh wasm|bundle' >&2
+if echo "${*:-none}" | tr ' ' '\n' | grep -qvxE 'cargo|build|lab|nvme|shell|python|test|check|grade|wasm|device|site|browser|bundle'; then
+    echo 'usage: tools/lab/setup.sh cargo|build|lab|nvme|shell|python|test|check|grade|device|site|browser...    or: tools/lab/setup.sh wasm|bundle' >&2
     exit 2
 fi
 # It gets a folder of its own, because its rustc would otherwise be found before the one that builds everything else. Both share the package lists.

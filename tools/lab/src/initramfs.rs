@@ -61,8 +61,7 @@ impl Contents {
         for folder in ["/proc", "/sys", "/dev", "/tmp", "/run", "/root"] {
             archive.folder(folder)?;
         }
-        let plan = kernel.plan()?;
-        for (path, permissions, text) in written(&kernel.release, &plan) {
+        for (path, permissions, text) in written(&kernel.plan(&[])?) {
             archive.file(path, permissions, text.as_bytes())?;
         }
         for (inside, file) in &self.files {
@@ -71,17 +70,26 @@ impl Contents {
         for applet in self.applets.iter().filter(|applet| !self.is_copied(applet)) {
             archive.symlink(Path::new("/bin").join(applet), "busybox")?;
         }
-        for module in &plan.files {
-            let bytes = read(&kernel.modules.join(module))?;
-            let bytes = unpack::decompress(&bytes)?.unwrap_or(bytes);
-            archive.file(folder_of(&kernel.release).join(modules::plain(module)), 0o644, &bytes)?;
-        }
+        pack_modules(&mut archive, kernel, &[])?;
         Ok(archive.finish()?)
     }
 }
 
+/// Packs the modules that a machine has anyway, and those that are requested. They're on the list of dependencies, which modprobe reads.
+pub fn pack_modules(archive: &mut Archive, kernel: &Kernel, requested: &[&'static str]) -> Result<()> {
+    let plan = kernel.plan(requested)?;
+    let folder = Path::new("/lib/modules").join(&kernel.release);
+    archive.file(folder.join("modules.dep"), 0o644, plan.dep.as_bytes())?;
+    for module in &plan.files {
+        let bytes = read(&kernel.modules.join(module))?;
+        let bytes = unpack::decompress(&bytes)?.unwrap_or(bytes);
+        archive.file(folder.join(modules::plain(module)), 0o644, &bytes)?;
+    }
+    Ok(())
+}
+
 /// The files that are no copies of this host's: path, permissions, text.
-pub fn written(release: &str, plan: &modules::Plan) -> Vec<(PathBuf, u32, String)> {
+pub fn written(plan: &modules::Plan) -> Vec<(PathBuf, u32, String)> {
     let file = |path: &str, permissions, text: &str| (PathBuf::from(path), permissions, text.to_owned());
     vec![
         file("/init", 0o755, INIT),
@@ -93,10 +101,5 @@ pub fn written(release: &str, plan: &modules::Plan) -> Vec<(PathBuf, u32, String
         file("/etc/libibverbs.d/rxe.driver", 0o644, "driver rxe\n"),
         // For /init: those that are not built in.
         file("/etc/modules", 0o644, &plan.drivers.iter().map(|name| format!("{name}\n")).collect::<String>()),
-        (folder_of(release).join("modules.dep"), 0o644, plan.dep.clone()),
     ]
-}
-
-fn folder_of(release: &str) -> PathBuf {
-    Path::new("/lib/modules").join(release)
 }

@@ -30,24 +30,31 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// The modules that the machines load, with their dependencies.
-    pub fn plan(&self) -> Result<modules::Plan> {
+    /// The modules that the machines load, and those that are requested, with their dependencies.
+    pub fn plan(&self, requested: &[&'static str]) -> Result<modules::Plan> {
         let list =
             |name| Ok::<_, anyhow::Error>(String::from_utf8_lossy(&read(&self.modules.join(name))?).into_owned());
-        modules::plan(&list("modules.dep")?, &list("modules.builtin").unwrap_or_default())
+        modules::plan(&list("modules.dep")?, &list("modules.builtin").unwrap_or_default(), requested)
             .with_context(|| format!("cannot use the kernel {}", self.release))
     }
 
     /// `None` unless all the lab needs is there and readable.
-    fn complete(release: &str, image: PathBuf, modules: PathBuf) -> Option<Self> {
+    fn complete(release: &str, image: PathBuf, modules: PathBuf, requested: &[&'static str]) -> Option<Self> {
         let dep = fs::read_to_string(modules.join("modules.dep")).ok()?;
         let has_rxe = dep.lines().any(|line| modules::name_of(line.split(':').next().unwrap_or("")) == modules::RXE);
-        (has_rxe && fs::File::open(&image).is_ok()).then(|| Self { release: release.to_owned(), image, modules })
+        let kernel = Self { release: release.to_owned(), image, modules };
+        let has_files = || kernel.plan(requested).is_ok_and(|plan| kernel.has(&plan));
+        (has_rxe && fs::File::open(&kernel.image).is_ok() && has_files()).then_some(kernel)
+    }
+
+    /// Whether the files of a plan are here. Of a kernel that was unpacked, only those that the lab wanted then are.
+    fn has(&self, plan: &modules::Plan) -> bool {
+        plan.files.iter().all(|file| self.modules.join(file).exists())
     }
 }
 
-/// Finds a kernel in `folder`, or puts one there.
-pub fn find(folder: &Path, options: &Options, interrupt: &Interrupt) -> Result<Kernel> {
+/// Finds a kernel with the requested modules in `folder`, or puts one there.
+pub fn find(folder: &Path, options: &Options, requested: &[&'static str], interrupt: &Interrupt) -> Result<Kernel> {
     let chosen = options.kernel.as_slice();
     // Those that were chosen once are of no concern to the runs that choose others, or none.
     let stores = folder.join("kernels");
@@ -61,39 +68,44 @@ pub fn find(folder: &Path, options: &Options, interrupt: &Interrupt) -> Result<K
     // Two first runs at a time must not unpack over each other.
     let _lock = files::lock(&store, files::CHANGE, "unpacking the kernel", interrupt)?;
     let kernel = match (chosen, &options.modules) {
-        ([], _) => host_kernel().or_else(|| stored_kernel(&store)).map_or_else(|| unpack_downloaded(&store), Ok)?,
-        ([vmlinuz], Some(modules)) => named(vmlinuz, modules)?,
-        (packages, None) => stored_kernel(&store).map_or_else(|| unpack_packages(&store, packages), Ok)?,
+        ([], _) => {
+            let there = host_kernel(requested).or_else(|| stored_kernel(&store, requested));
+            there.map_or_else(|| unpack_downloaded(&store, requested), Ok)?
+        }
+        ([vmlinuz], Some(modules)) => named(vmlinuz, modules, requested)?,
+        (packages, None) => {
+            stored_kernel(&store, requested).map_or_else(|| unpack_packages(&store, packages, requested), Ok)?
+        }
         (_, Some(_)) => bail!("--modules needs exactly one --kernel, which is a vmlinuz"),
     };
     let image = bootable(&store, &kernel)?;
     Ok(Kernel { image, ..kernel })
 }
 
-fn host_kernel() -> Option<Kernel> {
+fn host_kernel(requested: &[&'static str]) -> Option<Kernel> {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
     let release = release.trim();
     let modules = Path::new("/lib/modules").join(release);
-    Kernel::complete(release, format!("/boot/vmlinuz-{release}").into(), modules)
+    Kernel::complete(release, format!("/boot/vmlinuz-{release}").into(), modules, requested)
 }
 
 /// A kernel image with a folder of modules that is named for the release.
-fn named(vmlinuz: &Path, modules: &Path) -> Result<Kernel> {
+fn named(vmlinuz: &Path, modules: &Path, requested: &[&'static str]) -> Result<Kernel> {
     let modules = env::current_dir().context("cannot find the current folder; has it been removed?")?.join(modules);
     let release = modules.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let (image, folder, module) = (vmlinuz.display(), modules.display(), modules::RXE);
+    let (image, folder, module) = (vmlinuz.display(), modules.display(), names(requested));
     let complaint = format!(
         "{image} and {folder} are no kernel for the lab: it takes a vmlinuz, and a folder such as /lib/modules/6.1.0 with \
-         modules.dep (depmod makes it) and the module {module}"
+         modules.dep (depmod makes it) and {module}"
     );
-    Kernel::complete(&release, vmlinuz.to_owned(), modules.clone()).context(complaint)
+    Kernel::complete(&release, vmlinuz.to_owned(), modules.clone(), requested).context(complaint)
 }
 
 /// The kernel that came last into the store: one folder per release, with `vmlinuz` and `modules/` in it.
-fn stored_kernel(store: &Path) -> Option<Kernel> {
+fn stored_kernel(store: &Path, requested: &[&'static str]) -> Option<Kernel> {
     files::newest_first(store).into_iter().find_map(|folder| {
         let release = folder.file_name()?.to_str()?;
-        Kernel::complete(release, folder.join("vmlinuz"), folder.join("modules"))
+        Kernel::complete(release, folder.join("vmlinuz"), folder.join("modules"), requested)
     })
 }
 
@@ -112,25 +124,33 @@ fn bootable(store: &Path, kernel: &Kernel) -> Result<PathBuf> {
     Ok(vmlinux)
 }
 
-fn unpack_downloaded(store: &Path) -> Result<Kernel> {
+/// The modules that a kernel must have, in words.
+fn names(requested: &[&'static str]) -> String {
+    match requested {
+        [] => format!("the module {}", modules::RXE),
+        names => format!("the modules {}, {}", modules::RXE, names.join(", ")),
+    }
+}
+
+fn unpack_downloaded(store: &Path, requested: &[&'static str]) -> Result<Kernel> {
     let folder = libs::unpacked().unwrap_or_default().join("kernel");
     let packages = files::newest_first(&folder);
+    let setup = if requested.is_empty() { "make setup" } else { "tools/lab/setup.sh nvme" };
     ensure!(
         !packages.is_empty(),
-        "no kernel with SoftRoCE ({}, for {}) for the machines: this host's own is not readable or lacks the module.\n\
-         Debian, Ubuntu: `make setup` downloads one. \
+        "no kernel with {}, for {ARCH}, is here for the machines: this host's own is not readable or lacks them.\n\
+         Debian, Ubuntu: `{setup}` downloads one. \
          Fedora: install kernel-modules-extra and make /boot/vmlinuz-$(uname -r) readable.",
-        modules::RXE,
-        ARCH,
+        names(requested),
     );
-    let kernel = unpack_packages(store, &packages)?;
+    let kernel = unpack_packages(store, &packages, requested)?;
     // 70 to 125 MB that have done their work. What cannot be removed is in nobody's way.
     let _ = fs::remove_dir_all(&folder);
     Ok(kernel)
 }
 
 /// Unpacks packages, and keeps what the lab needs of them.
-fn unpack_packages(store: &Path, packages: &[PathBuf]) -> Result<Kernel> {
+fn unpack_packages(store: &Path, packages: &[PathBuf], requested: &[&'static str]) -> Result<Kernel> {
     eprintln!("lab: unpacking the kernel for the machines (it is not installed)");
     // 400 MB that a lab left behind when it was killed right here.
     files::remove_abandoned(store);
@@ -147,7 +167,9 @@ fn unpack_packages(store: &Path, packages: &[PathBuf]) -> Result<Kernel> {
     for list in ["modules.dep", "modules.builtin"] {
         write(&kept.join("modules").join(list), &read(&modules.join(list))?)?;
     }
-    let plan = Kernel { release: release.clone(), image: PathBuf::new(), modules: modules.clone() }.plan()?;
+    let unpacked = Kernel { release: release.clone(), image: PathBuf::new(), modules: modules.clone() };
+    // Other runs may request other modules, and the packages are gone then.
+    let plan = unpacked.plan(&modules::ON_REQUEST).or_else(|_| unpacked.plan(requested))?;
     for module in &plan.files {
         write(&kept.join("modules").join(module), &read(&modules.join(module))?)?;
     }
@@ -160,8 +182,8 @@ fn unpack_packages(store: &Path, packages: &[PathBuf]) -> Result<Kernel> {
         fs::remove_dir_all(&folder).with_context(|| format!("cannot replace {}", folder.display()))?;
     }
     fs::rename(&kept, &folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    let kernel = Kernel::complete(&release, folder.join("vmlinuz"), folder.join("modules"));
-    kernel.with_context(|| format!("the kernel {release} has no module {}", modules::RXE))
+    let kernel = Kernel::complete(&release, folder.join("vmlinuz"), folder.join("modules"), requested);
+    kernel.with_context(|| format!("the kernel {release} doesn't have {}", names(requested)))
 }
 
 /// The version of an unpacked kernel, and where its modules are: `/lib` and `/usr/lib` are one folder for depmod.

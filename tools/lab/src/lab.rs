@@ -85,12 +85,15 @@ impl Lab {
 
     /// All machines, running, with their programs unpacked. The drives are filled while the machines are restored.
     fn machines(&self, run: &Run, contents: &Contents, places: &[Wiring], phases: &mut Phases) -> Result<Vec<Machine>> {
+        let kernel = kernel::find(&self.folder, &run.options, &run.requested(), &self.interrupt)?;
         thread::scope(|scope| {
             let filling = scope.spawn(|| {
                 let mut nodes = run.nodes.iter().zip(places);
-                nodes.try_for_each(|(node, place)| payload::fill(&place.drive, run, node, &self.binaries, contents))
+                let mut fill = |(node, place): (&Node, &Wiring)| {
+                    payload::fill(&place.drive, run, node, &self.binaries, contents, &kernel)
+                };
+                nodes.try_for_each(&mut fill)
             });
-            let kernel = kernel::find(&self.folder, &run.options, &self.interrupt)?;
             let (store, hardware) = (self.folder.join("state"), self.hardware(&kernel, &run.options)?);
             let states = States::new(&store, hardware, contents, &kernel, &self.interrupt)?;
             let mut machines = states.restore(places, phases)?;

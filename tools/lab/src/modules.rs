@@ -20,6 +20,10 @@ pub const WANTED: [&str; 7] = [
     "sch_netem",
 ];
 
+/// The modules that a machine gets when its command names them, with what they depend on. Most runs can do without, and would wait for
+/// a larger image. A machine loads them with modprobe, so a command that needs one names it anyway.
+pub const ON_REQUEST: [&str; 3] = ["nvme_rdma", "nvmet_rdma", "brd"];
+
 /// The module without which there is nothing to teach.
 pub const RXE: &str = "rdma_rxe";
 /// rdma_rxe of older kernels asks the crypto layer for "crc32" by name, so no dependency line mentions it. Newer kernels have
@@ -37,14 +41,22 @@ pub struct Plan {
     pub dep: String,
 }
 
-/// Plans what to take of a kernel, from its `modules.dep` and `modules.builtin` (man 5 modules.builtin: one path each line).
-pub fn plan(dep: &str, builtin: &str) -> Result<Plan> {
+/// Those of [`ON_REQUEST`] that a text names.
+pub fn requested(text: &str) -> Vec<&'static str> {
+    let words: Vec<String> = text.split(|c: char| !c.is_alphanumeric() && c != '-' && c != '_').map(name_of).collect();
+    ON_REQUEST.into_iter().filter(|name| words.iter().any(|word| word == name)).collect()
+}
+
+/// Plans what to take of a kernel, from its `modules.dep` and `modules.builtin` (man 5 modules.builtin: one path each line), if these
+/// modules are requested.
+pub fn plan(dep: &str, builtin: &str, requested: &[&'static str]) -> Result<Plan> {
     let table: Vec<(&str, &str)> = dep.lines().filter_map(|line| line.split_once(':')).collect();
     let builtin: BTreeSet<String> = builtin.lines().map(name_of).collect();
     // A kernel has thousands of modules, and this is on the way of every run.
-    let wanted: Vec<_> = table.iter().filter(|(path, _)| WANTED.contains(&name_of(path).as_str())).collect();
+    let names: Vec<&'static str> = WANTED.iter().chain(requested).copied().collect();
+    let wanted: Vec<_> = table.iter().filter(|(path, _)| names.contains(&name_of(path).as_str())).collect();
     let (mut files, mut drivers) = (BTreeSet::new(), Vec::new());
-    for (index, name) in WANTED.into_iter().enumerate() {
+    for (index, name) in names.into_iter().enumerate() {
         match wanted.iter().find(|(path, _)| name_of(path) == name) {
             Some((path, dependencies)) => {
                 files.extend([*path].into_iter().chain(dependencies.split_whitespace()).map(str::to_owned));
@@ -82,7 +94,7 @@ mod tests {
     fn what_is_built_in_is_not_loaded_and_what_is_missing_is_named() {
         let modules = ["virtio_net", "virtio_blk", "rdma_rxe", "rdma_ucm", "sch_netem"];
         let dep: String = modules.iter().map(|name| format!("kernel/{name}.ko.xz:\n")).collect();
-        let plan_of = |builtin: &str| plan(&dep, builtin).map(|plan| plan.drivers).map_err(|error| error.to_string());
+        let plan_of = |builtin: &str| plan(&dep, builtin, &[]).map(|plan| plan.drivers).map_err(|error| error.to_string());
         assert_eq!(plan_of("kernel/drivers/virtio/virtio_pci.ko\n"), Ok(vec!["virtio_net", "virtio_blk"]));
         assert_eq!(plan_of(""), Err("it has no module virtio_pci".to_owned()));
     }

@@ -6,8 +6,10 @@ use crate::archive::Archive;
 use crate::elf;
 use crate::fetch;
 use crate::files::{self, read};
-use crate::initramfs::Contents;
+use crate::initramfs::{self, Contents};
+use crate::kernel::Kernel;
 use crate::libs;
+use crate::modules;
 use crate::options::Brought;
 use crate::run::Run;
 use anyhow::{bail, ensure, Context, Result};
@@ -24,7 +26,14 @@ const PASSED_ON: [&str; 2] = ["RUST_LOG", "RUST_BACKTRACE"];
 
 /// Puts on a drive what `node` needs: its name and the others', its command, the programs that are named, and what the run
 /// brings. Bare names are looked up in `folder` first.
-pub fn fill(mut drive: &File, run: &Run, node: &Node, folder: &Path, contents: &Contents) -> Result<()> {
+pub fn fill(
+    mut drive: &File,
+    run: &Run,
+    node: &Node,
+    folder: &Path,
+    contents: &Contents,
+    kernel: &Kernel,
+) -> Result<()> {
     let options = &run.options;
     let mut packer =
         Packer { folder, contents, files: BTreeMap::new(), found: BTreeSet::new(), links: BTreeMap::new() };
@@ -52,6 +61,10 @@ pub fn fill(mut drive: &File, run: &Run, node: &Node, folder: &Path, contents: &
         packer.bring(source, target)?;
     }
     packer.pack(&mut archive)?;
+    let requested = modules::requested(&run.names_programs(node));
+    if !requested.is_empty() {
+        initramfs::pack_modules(&mut archive, kernel, &requested)?;
+    }
     // Behind the rest, as the last one counts: a command that names such a file means the machine's, not this host's.
     archive.file("/etc/hosts", 0o644, run.hosts().as_bytes())?;
     archive.file("/etc/neighbors", 0o644, run.neighbors().as_bytes())?;

@@ -3,7 +3,7 @@
 use crate::fault::Trap;
 use crate::interrupt::Stopped;
 use crate::options::Options;
-use crate::{terminal, wire};
+use crate::{modules, terminal, wire};
 use anyhow::Result;
 use run::programs::{Lesson, Node, CLIENT, SERVER};
 use run::story::Story;
@@ -81,6 +81,12 @@ impl Run {
         let commands = self.nodes.iter().filter(is_meant).filter_map(|node| node.command.as_deref());
         let faults = self.options.faults.iter().filter(|trap| trap.node == node.name).filter_map(Trap::command);
         commands.chain(faults).chain(self.options.ready.as_deref()).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The modules that any node's commands name.
+    pub fn requested(&self) -> Vec<&'static str> {
+        let texts = self.nodes.iter().map(|node| self.names_programs(node));
+        modules::requested(&texts.collect::<Vec<_>>().join("\n"))
     }
 
     pub fn index(&self, name: &str) -> Option<usize> {

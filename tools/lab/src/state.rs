@@ -181,13 +181,13 @@ fn machines_of(indices: &[u8]) -> &'static str {
 
 /// The states' name. Files count by path, size and time of change: reading them all would cost a part of each run.
 fn key(hardware: &Hardware, contents: &Contents, kernel: &Kernel) -> Result<String> {
-    let plan = kernel.plan()?;
+    let plan = kernel.plan(&[])?;
     // A state holds what a real processor can do, and must not move to another kind.
     let processor = hardware.kvm.then(processor_model);
     let arguments = hardware.arguments(1, Start::Restore(Path::new("")));
     let modules: Vec<PathBuf> = plan.files.iter().map(|module| kernel.modules.join(module)).collect();
     let paths = [&hardware.qemu, &kernel.image].into_iter().chain(&modules).chain(contents.files.values());
-    files::key(paths, (FORMAT, initramfs::written(&kernel.release, &plan), arguments, processor))
+    files::key(paths, (FORMAT, &kernel.release, &plan.dep, initramfs::written(&plan), arguments, processor))
 }
 
 /// Adds to an error what those of the machines' QEMUs have to say that have ended.

@@ -42,6 +42,7 @@ pub fn path_of(check: &str) -> String {
         ("static", program) => format!("usr/bin/{program}"),
         ("certificates", _) => "etc/ssl/certs/ca-certificates.crt".to_owned(),
         ("kernel", _) => "boot/vmlinuz-6.1.0-40-amd64".to_owned(),
+        ("module", name) => format!("a checkout/target/lab/kernel/6.1.0/modules/{name}.ko"),
         (program, _) => format!("usr/bin/{program}"),
     }
 }
