@@ -136,7 +136,7 @@ nvme: ## use a disk of the other machine over RDMA, with the kernel's NVMe over 
 	@"$$bin"/lab exec --name=$@ --deadline=600 $${wire:+--wire="$$wire"} \
 		--server='modprobe brd rd_nr=1 rd_size=1024; modprobe nvmet-rdma; exec tools/lab/examples/nvme_target.sh /dev/ram0 10.47.91.1' \
 		--client="modprobe nvme-rdma; exec tools/lab/examples/nvme_host.sh 10.47.91.1 $$blocks" \
-		--fault='on server kill $$(cat /run/program.pid) when disconnected'
+		--fault='on server kill $$(cat /run/program.pid) when the host has ended'
 
 .PHONY: meet
 meet: ### run any two programs between your own NIC and rdma_rxe: server="rping -s -C 3" client="rping -c -a server -C 3" [mine=server]
@@ -287,7 +287,7 @@ lesson-% break-% server-% client-% capture-% compare-% explain-% play-%:
 
 .PHONY: test
 test: ### build everything and run every test
-	@tools/lab/setup.sh build lab shell test python grade
+	@tools/lab/setup.sh build lab nvme shell test python grade
 	cargo build --workspace
 	cargo test --workspace --no-run
 	@# Both to their end, and the shorter list is shown when the longer one has been.
@@ -332,12 +332,12 @@ long-groups:
 	@echo $(long) bench changes
 
 $(long:%=long-%) long-fresh: long-%:
-	@tools/lab/setup.sh build lab shell test python grade
+	@tools/lab/setup.sh build lab nvme shell test python grade
 	cargo build --workspace --bins --examples
 	cargo test $(of-$*) --ignored
 
 long-bench:
-	@tools/lab/setup.sh build lab shell test python grade
+	@tools/lab/setup.sh build lab nvme shell test python grade
 	cargo build --workspace --bins --examples
 	"$$bin"/bench --smoke
 
@@ -348,7 +348,7 @@ long-%:
 
 .PHONY: bench
 bench: ### measure everything against its reference, and write docs/benchmarks.md (ten minutes; leave the machine alone meanwhile)
-	@tools/lab/setup.sh build lab shell test python grade
+	@tools/lab/setup.sh build lab nvme shell test python grade
 	cargo build --workspace --bins --examples
 	cargo build --release -p lesson-10 -p lesson-12 -p bench -p wire --bins --examples
 	@"$$bin"/bench --keep

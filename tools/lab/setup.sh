@@ -155,6 +155,7 @@ unpack() {
     done
     # We didn't unpack what this machine has itself, so the name that a linker looks for links to the machine's own file.
     for link in "$TOOLS/usr/lib/$machine-linux-gnu"/*.so; do
+        [ -L "$link" ] || continue
         own=$ROOT/usr/lib/$machine-linux-gnu/$(basename "$(readlink "$link")")
         [ -e "$link" ] || [ ! -e "$own" ] || ln -sf "$own" "$link"
     done

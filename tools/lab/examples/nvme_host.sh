@@ -6,7 +6,8 @@
 #   nvme_host.sh ADDRESS [BLOCKS]     also tries that many random blocks
 set -eu
 address=$1 blocks=${2:-0} work=/tmp/nvme
-fail() { echo "FAILED: $*"; exit 1; }
+fail() { echo "FAILED: $*"; dmesg | grep -i 'nvme[0-9]' | tail -n 4; exit 1; }
+trap 'echo "the host has ended"' EXIT
 # write FILE BYTES NUMBER and read_back: so many bytes, as the disk's so-and-so-many piece of that size. They go past this machine's cache,
 # so that each piece is one command on the wire.
 write() { dd if="$1" of="$disk" bs="$2" seek="$3" count=1 oflag=direct conv=notrunc 2>"$work.dd" || fail "$(cat "$work.dd")"; }
@@ -66,4 +67,3 @@ fi
 # So long without a command, the two still want to know whether the other end is alive.
 sleep 3
 echo 1 >"/sys/class/nvme/$controller/delete_controller"
-echo 'disconnected'

@@ -94,7 +94,8 @@ mod tests {
     fn what_is_built_in_is_not_loaded_and_what_is_missing_is_named() {
         let modules = ["virtio_net", "virtio_blk", "rdma_rxe", "rdma_ucm", "sch_netem"];
         let dep: String = modules.iter().map(|name| format!("kernel/{name}.ko.xz:\n")).collect();
-        let plan_of = |builtin: &str| plan(&dep, builtin, &[]).map(|plan| plan.drivers).map_err(|error| error.to_string());
+        let plan_of =
+            |builtin: &str| plan(&dep, builtin, &[]).map(|plan| plan.drivers).map_err(|error| error.to_string());
         assert_eq!(plan_of("kernel/drivers/virtio/virtio_pci.ko\n"), Ok(vec!["virtio_net", "virtio_blk"]));
         assert_eq!(plan_of(""), Err("it has no module virtio_pci".to_owned()));
     }

@@ -16,7 +16,7 @@ pub enum Base {
     Address,
 }
 
-/// One field of a header. All RDMA headers are big-endian; bit 0 is the first bit sent.
+/// One field of a header. All RDMA headers are big-endian, and what NVMe puts into them is little-endian; bit 0 is the first bit sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
     /// The name the InfiniBand specification uses.
@@ -29,6 +29,8 @@ pub struct Field {
     pub base: Base,
     /// What a value means, in words; an empty text where the number says it all.
     pub meaning: fn(u64) -> String,
+    /// Whether the byte that counts least comes first. Such a field has whole bytes.
+    pub is_little_endian: bool,
 }
 
 fn says_it_all(_: u64) -> String {
@@ -38,7 +40,7 @@ fn says_it_all(_: u64) -> String {
 impl Field {
     /// A field of `bits` bits that begins `byte` bytes and `bit` bits into the header.
     pub const fn new(name: &'static str, (byte, bit): (usize, usize), bits: usize, base: Base) -> Field {
-        Field { name, bit: byte * 8 + bit, bits, base, meaning: says_it_all }
+        Field { name, bit: byte * 8 + bit, bits, base, meaning: says_it_all, is_little_endian: false }
     }
 
     /// A field shown in decimal, see [`Field::new`].
@@ -66,6 +68,11 @@ impl Field {
         Field { meaning, ..self }
     }
 
+    /// The same, with the byte that counts least first.
+    pub const fn little_endian(self) -> Field {
+        Field { is_little_endian: true, ..self }
+    }
+
     /// The first byte the field touches and the first it does not, counted from the start of the header.
     pub const fn span(&self) -> (usize, usize) {
         (self.bit / 8, (self.bit + self.bits).div_ceil(8))
@@ -82,6 +89,9 @@ impl Field {
         let mut value = 0;
         for &byte in header.get(first..end)? {
             value = value << 8 | u64::from(byte);
+        }
+        if self.is_little_endian {
+            value = value.swap_bytes() >> (64 - self.bits);
         }
         let unused_low_bits = end * 8 - self.bit - self.bits;
         Some(value >> unused_low_bits & (u64::MAX >> (64 - self.bits)))

@@ -3,7 +3,7 @@
 //! [`link`] finds the UDP datagram in a frame, also inside a tunnel, [`packet`] the headers in it, which [`headers`] and [`cm`] declare field by
 //! field as the specification does, in the terms of [`field`]. [`opcode`] says which headers a packet has, [`aeth`] what an
 //! answer says, [`icrc`] checks the packet, and [`track`] sorts packets into connections and counts them from the start.
-//! [`pause`] is the one frame of the link itself: what a switch with full queues sends. [`tcp`] is what programs say beside RDMA.
+//! [`pause`] is the one frame of the link itself: what a switch with full queues sends. [`tcp`] is what programs say beside RDMA, and [`nvme`] what one protocol says with it.
 
 // Names that say it all need no comment.
 #![allow(missing_docs)]
@@ -16,6 +16,7 @@ pub mod headers;
 pub mod icrc;
 pub mod link;
 pub mod lower;
+pub mod nvme;
 pub mod opcode;
 pub mod packet;
 pub mod pause;

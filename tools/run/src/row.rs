@@ -127,7 +127,7 @@ impl Rows {
     }
 
     fn row(&mut self, sighting: &Sighting, packet: &Packet, ms: Option<f64>) -> Row {
-        let Sighting { record, seen, .. } = *sighting;
+        let Sighting { record, seen, nvme, .. } = *sighting;
         let (src, dst) = (packet.datagram.src, packet.datagram.dst);
         // Live, nobody knows the clients beforehand.
         let asker = if packet.opcode.is_response() { dst } else { src };
@@ -143,7 +143,10 @@ impl Rows {
             label: words::short_name(packet),
             sort: words::sort(packet),
             psn: words::psn(packet, seen),
-            details: words::details(packet, seen, from_client),
+            details: words::details(packet, seen, from_client)
+                .into_iter()
+                .chain(nvme.map(|it| it.to_string()))
+                .collect(),
             inside: packet.datagram.is_tunnelled.then(|| tunnels(record.link, record.data)),
             comment: record.comment.map(String::from),
         }

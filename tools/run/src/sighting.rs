@@ -1,5 +1,6 @@
 //! Each frame is decoded and tracked once, here; everybody behind takes the [`Sighting`].
 
+use roce::nvme::{Capsule, Queues};
 use roce::opcode::Operation;
 use roce::tcp::Segment;
 use roce::track::{Connection, Membership, Side, Tracker};
@@ -38,6 +39,8 @@ pub struct Sighting<'a> {
     pub seen: Option<Membership>,
     /// That connection, as far as it's known by now.
     pub connection: Option<&'a Connection>,
+    /// What it is to NVMe, if the connection is one of NVMe over RDMA.
+    pub nvme: Option<Capsule<'a>>,
 }
 
 impl<'a> Sighting<'a> {
@@ -85,6 +88,7 @@ impl<'a> Deref for Sighting<'a> {
 #[derive(Debug, Default)]
 pub struct Lookout {
     tracker: Tracker,
+    queues: Queues,
     /// The client and the server of the last packet, as the nodes' names have them.
     named: Option<[IpAddr; 2]>,
 }
@@ -94,10 +98,13 @@ impl Lookout {
     #[inline(always)]
     pub fn see<'a>(&'a mut self, record: Record<'a>) -> Sighting<'a> {
         let frame = Frame::decode(record.link, record.data);
+        let mut nvme = None;
         let seen = match &frame {
             Frame::Roce(packet) => {
                 self.named(packet, record.node);
-                self.tracker.see(packet)
+                let seen = self.tracker.see(packet);
+                nvme = self.queues.see(packet, seen);
+                seen
             }
             Frame::Other(Other::TCP) => {
                 Segment::read(record.link, record.data).iter().for_each(|segment| self.tracker.tcp(segment));
@@ -106,7 +113,7 @@ impl Lookout {
             Frame::Other(_) => None,
         };
         let connection = seen.map(|seen| &self.tracker.connections()[seen.connection]);
-        Sighting { record, frame, seen, connection }
+        Sighting { record, frame, seen, connection, nvme }
     }
 
     /// The next frame of a run that isn't recorded yet; a [`Recorder`](crate::recorder::Recorder) gives it number and time.

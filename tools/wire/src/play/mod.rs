@@ -76,7 +76,7 @@ pub fn run(file: &[u8], name: &str, lesson: Option<&Lesson>) -> Result<Run, Erro
                     let step = follow.as_mut().and_then(|follow| follow.packet(sighting, packet).ok());
                     player.packet(sighting, packet, entry, step, lost);
                     player.open_if(step.is_some_and(|step| shows.iter().any(|shown| shown.has_packets_of(&step.act))));
-                    player.show(sighting.data, parts(&sighting.record, packet), sighting.length);
+                    player.show(sighting.data, parts(sighting, packet), sighting.length);
                 }
                 (Frame::Other(other), _) => others.see(*other),
                 _ => {}

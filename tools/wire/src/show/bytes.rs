@@ -65,7 +65,7 @@ fn frame(sighting: &Sighting) -> String {
     let (title, rest) = match &sighting.frame {
         Frame::Roce(packet) => {
             let Datagram { src, dst, .. } = packet.datagram;
-            let sections = parts(record, packet).iter().map(|part| section(part, data)).collect();
+            let sections = parts(sighting, packet).iter().map(|part| section(part, data)).collect();
             let inside = packet.datagram.is_tunnelled.then(|| format!(", inside {}", tunnels(record.link, data)));
             (format!("{}, {src} -> {dst}{}", packet.name(), inside.unwrap_or_default()), sections)
         }

@@ -5,8 +5,9 @@ use roce::field::{Base, Field, Header};
 use roce::icrc::{self, Icrc};
 use roce::link::{self, LinkType};
 use roce::lower;
+use roce::nvme::Capsule;
 use roce::packet::Packet;
-use run::capture::Record;
+use run::sighting::Sighting;
 use std::net::Ipv6Addr;
 
 /// A header, or bytes that are none.
@@ -45,8 +46,9 @@ impl Value {
 }
 
 /// All parts of a RoCE packet, from the first byte of the frame on.
-pub fn parts(record: &Record, packet: &Packet) -> Vec<Part> {
-    let bytes = record.data;
+pub fn parts(sighting: &Sighting, packet: &Packet) -> Vec<Part> {
+    let (record, bytes) = (&sighting.record, sighting.data);
+    let inner: Vec<_> = sighting.nvme.iter().flat_map(Capsule::headers).collect();
     let ip = packet.datagram.ip_offset;
     let udp = ip + packet.datagram.udp_offset;
     let mut parts = vec![match record.link == LinkType::ETHERNET && ip == lower::ethernet::HEADER.length {
@@ -64,8 +66,8 @@ pub fn parts(record: &Record, packet: &Packet) -> Vec<Part> {
     parts.extend(packet.headers().map(|(offset, declared)| header(declared, bytes, ip + offset)));
     let (start, length) = (ip + packet.payload_offset(), packet.payload_length());
     match packet.cm() {
-        Some(message) => cm_message(&message, bytes, start, &mut parts),
-        None => parts.extend(rest("Payload", start, start + length)),
+        Some(message) => cm_message(&message, &inner, bytes, start, &mut parts),
+        None => payload("Payload", &inner, bytes, [start, start + length], &mut parts),
     }
     tail(packet, bytes, start + length, &mut parts);
     parts
@@ -89,7 +91,7 @@ fn tail(packet: &Packet, bytes: &[u8], start: usize, parts: &mut Vec<Part>) {
 }
 
 /// A CM message: the MAD header, the fields of the message, and the RDMA-CM header within its private data.
-fn cm_message(message: &cm::Message, bytes: &[u8], start: usize, parts: &mut Vec<Part>) {
+fn cm_message(message: &cm::Message, inner: &Inner, bytes: &[u8], start: usize, parts: &mut Vec<Part>) {
     let body = start + mad::HEADER.length;
     parts.push(header(&mad::HEADER, bytes, start));
     let Some((Header { name, title, length, fields }, private)) =
@@ -105,7 +107,17 @@ fn cm_message(message: &cm::Message, bytes: &[u8], start: usize, parts: &mut Vec
         parts.push(header(&cm::ip_cm::HEADER, bytes, private_start));
         private_start += cm::ip_cm::HEADER.length;
     }
-    parts.push(raw("PrivateData", private_start, end - private_start));
+    payload("PrivateData", inner, bytes, [private_start, end], parts);
+}
+
+/// What the layer above has put there, with where it begins.
+type Inner = [(usize, &'static Header)];
+
+/// The headers of the layer above, and what's behind them.
+fn payload(title: &str, inner: &Inner, bytes: &[u8], [start, end]: [usize; 2], parts: &mut Vec<Part>) {
+    parts.extend(inner.iter().map(|(at, declared)| header(declared, bytes, start + at)));
+    let known = inner.last().map_or(0, |(at, header)| at + header.length);
+    parts.extend(rest(title, start + known, end));
 }
 
 fn header(header: &Header, bytes: &[u8], start: usize) -> Part {

@@ -15,6 +15,8 @@ use std::sync::OnceLock;
 use std::{env, fs};
 
 const FOLDER: &str = "docs/images";
+/// Runs of other people's protocols, which belong to no lesson and have no story.
+pub const PROTOCOLS: &str = "captures/protocols";
 /// How the pictures over time begin, which a small screen shows as a whole.
 const PLOTS: &str = "docs/images/plot_";
 /// How the pictures of the lessons' ideas begin, which are drawn by hand.
@@ -53,6 +55,10 @@ fn all(pages: &[Page]) -> Result<BTreeMap<String, Result<String>>> {
         let name = story.file_name();
         let text = capture(&name).and_then(|run| lanes::text(&run, Style::FILE, 0..=u64::MAX));
         drawings.insert(format!("captures/{name}.txt"), text);
+    }
+    for path in files(PROTOCOLS, ".pcapng")? {
+        let text = bytes(&path).and_then(|run| lanes::text(&run, Style::FILE, 0..=u64::MAX));
+        drawings.insert(path.replace(".pcapng", ".txt"), text);
     }
     for mark in pages.iter().flat_map(|page| &page.marks).filter(|mark| mark.kind == "generated") {
         if let Some((path, drawn)) = picture(&mark.words()) {
@@ -123,6 +129,13 @@ pub fn met(name: &str) -> Result<String> {
     bytes(&path)?;
     let lesson = name.split('_').next().unwrap_or_default();
     Ok(format!("[The recorded run](../{path}); `make play-{lesson} PCAP={path}` writes a page that plays it."))
+}
+
+/// The line that leads to the run of a protocol.
+pub fn protocol(name: &str) -> Result<String> {
+    let path = format!("{PROTOCOLS}/{name}.pcapng");
+    bytes(&path)?;
+    Ok(format!("[The recorded run](../{path}), and [the same as text](../{PROTOCOLS}/{name}.txt)."))
 }
 
 /// The line that shows a picture on a page.

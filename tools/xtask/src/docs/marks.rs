@@ -85,6 +85,7 @@ fn generated(page: &Page, what: &[&str], sources: &Sources) -> Result<Vec<String
         ["ladder", _] | ["lanes", _, _] | ["plot", _] => vec![drawings::link(&page.path, what)?],
         ["two-flows"] => drawings::two_flows_with_table(&page.path)?,
         ["met", name] => vec![drawings::met(name)?],
+        ["protocol", name] => vec![drawings::protocol(name)?],
         ["log", name, side, stages @ ..] => fenced(excerpts::log(name, side, stages)?),
         ["explain", name] => fenced(excerpts::explained(name)?),
         ["story", name] => fenced(excerpts::story(name)?),

@@ -1,5 +1,6 @@
 //! What the pages are checked against: the repository's files, and the installed headers.
 
+use super::drawings::PROTOCOLS;
 use super::excerpts;
 use super::headers::Headers;
 use super::names::Names;
@@ -72,8 +73,9 @@ impl Sources {
         for folder in CODE.split(' ') {
             code.extend(files(&format!("tools/{folder}"), "").unwrap_or_default());
         }
-        // A run in which one NIC is from this course belongs to no lesson with a program.
-        let met: String = files("captures/met", ".pcapng")?.iter().map(|path| recorded(path)).collect();
+        // A run in which one NIC is from this course, or which is of a protocol, belongs to no lesson with a program.
+        let met = [files("captures/met", ".pcapng")?, files(PROTOCOLS, ".pcapng")?].concat();
+        let met: String = met.iter().map(|path| recorded(path)).collect();
         let code = texts(&code) + &common;
         let differences = read("tools/device/differences.toml")? + &texts(&tree("tools/device/tests"));
         sources.versions = &numbers::versions(&code) | &numbers::versions(&differences);

@@ -50,6 +50,9 @@ pub fn in_book(page: &Page, sources: &Sources) -> Result<String> {
             ("generated", ["met", name]) => {
                 links::below(page, &player::run(&format!("met/{name}"), &drawings::met(name)?))
             }
+            ("generated", ["protocol", name]) => {
+                links::below(page, &player::run(&format!("protocols/{name}"), &drawings::protocol(name)?))
+            }
             // As the terminal has it, and then to be played.
             ("generated", ["story", name]) => {
                 let told = block("class=\"story\"", page.lines[mark.line + 1..end].join("\n").trim());

@@ -2,7 +2,7 @@
 //! folder may load those, and nothing else.
 
 use super::pages::block;
-use crate::docs::drawings;
+use crate::docs::drawings::{self, PROTOCOLS};
 use crate::docs::sources::files;
 use anyhow::{Context, Result};
 use run::capture::Reader;
@@ -35,23 +35,27 @@ pub fn lay_out(to: &Path) -> Result<()> {
     write(to.join("player.css"), page::LOOK)?;
     for story in story::bundled()? {
         let name = story.file_name();
-        lay_out_run(to, &lesson(&story.lesson)?, &format!("captures/{name}.pcapng"), &name)?;
+        lay_out_run(to, Some(&lesson(&story.lesson)?), &format!("captures/{name}.pcapng"), &name)?;
     }
     for path in files("captures/changes", ".pcapng")? {
         let file = name(Path::new(&path));
         let change = file.trim_end_matches(".pcapng");
-        lay_out_run(to, &lesson(&folder(change)?)?, &path, change)?;
+        lay_out_run(to, Some(&lesson(&folder(change)?)?), &path, change)?;
     }
     for path in files("captures/met", ".pcapng")? {
         let file = name(Path::new(&path));
         let story = file.trim_end_matches(".pcapng");
-        lay_out_run(to, &lesson(story)?, &path, &format!("met/{story}"))?;
+        lay_out_run(to, Some(&lesson(story)?), &path, &format!("met/{story}"))?;
+    }
+    for path in files(PROTOCOLS, ".pcapng")? {
+        let file = name(Path::new(&path));
+        lay_out_run(to, None, &path, &format!("protocols/{}", file.trim_end_matches(".pcapng")))?;
     }
     Ok(())
 }
 
-fn lay_out_run(to: &Path, lesson: &Lesson, path: &str, name: &str) -> Result<()> {
-    let run = play::run(&bytes(path)?, name, Some(lesson))?;
+fn lay_out_run(to: &Path, lesson: Option<&Lesson>, path: &str, name: &str) -> Result<()> {
+    let run = play::run(&bytes(path)?, name, lesson)?;
     let run = format!("((globalThis.player ??= {{}}).runs ??= {{}})[{}] = {};\n", json!(name), run.json());
     write(to.join(format!("runs/{name}.js")), run)
 }

@@ -6,6 +6,7 @@ mod faults;
 mod foreign;
 mod link;
 mod nodes;
+mod nvme;
 mod programs;
 mod shell;
 mod two_machines;

@@ -64,7 +64,7 @@ fn the_deadline_ends_what_would_run_for_ever() {
     assert!(trouble.contains("1 s") && trouble.contains("the server"), "{trouble}");
 }
 
-fn example(name: &str) -> String {
+pub fn example(name: &str) -> String {
     format!("{}/examples/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 

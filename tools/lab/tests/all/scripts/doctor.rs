@@ -84,7 +84,8 @@ fn each_row_of_the_table_is_missed_and_cured() {
         let lacks = |need: &[String; 6]| need[2].split(' ').nth(round).map(str::to_owned);
         let mut missed = needs();
         missed.retain(|need| {
-            !["nvme", "shell", "python", "test", "check", "grade", "wasm", "site", "browser"].contains(&need[0].as_str())
+            !["nvme", "shell", "python", "test", "check", "grade", "wasm", "site", "browser"]
+                .contains(&need[0].as_str())
                 && lacks(need).is_some()
         });
         let machine = good();

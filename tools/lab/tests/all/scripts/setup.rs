@@ -13,7 +13,12 @@ if [ -e "$DOCTOR_ROOT/apt-offline" ]; then echo 'no network' >&2; exit 100; fi
 lists=${2%conf}lists; shift 2
 case $* in
 update) : >"$lists/debian_Packages" ;;
---simulate*) shift 2; for name in "$@"; do echo "Inst $name (1 Debian [amd64])"; done ;;
+--simulate*) shift 2
+    for name in "$@"; do
+        # A kernel's name leads to its latest version.
+        case $name in linux-image-*) name=linux-image-6.1.0-50-amd64 ;; esac
+        echo "Inst $name (1 Debian [amd64])"
+    done ;;
 *--print-uris*) shift 3; for word in "$@"; do file=${word%=*}_1_all.deb; [ -e "$file" ] || echo "'http://debian/$file' $file 1000000 SHA256:0"; done ;;
 download*) shift
     for word in "$@"; do
@@ -100,6 +105,22 @@ fn an_old_cargo_goes_behind_the_releases_recent_one() {
     assert!(tools(&machine, "first/cargo").exists());
     // Its own library did not come along, and is what the linker finds.
     assert!(tools(&machine, "usr/lib/x86_64-linux-gnu/libibverbs.so").exists());
+}
+
+/// The lab keeps only the modules that it wanted when it unpacked the kernel, and the packages are gone then.
+#[test]
+fn a_kernel_without_the_modules_of_a_stage_is_downloaded_once_more() {
+    let machine = debian();
+    machine.edit(&[LACKS_NOTHING]);
+    assert_eq!(run(&machine, "lab nvme", 0, &[]), "");
+    machine.edit(&["-a checkout/target/lab/kernel/6.1.0/modules/nvme-rdma.ko"]);
+    machine.edit(&["a checkout/target/lab/kernel/6.1.0/vmlinuz="]);
+    assert_eq!(run(&machine, "lab", 0, &[]), "");
+    run(&machine, "lab nvme", 0, &["downloading 1 packages"]);
+    let kernels = fs::read_dir(tools(&machine, "kernel")).unwrap();
+    let kernels: Vec<_> = kernels.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(kernels, ["linux-image-6.1.0-50-amd64_1_all.deb"]);
+    assert_eq!(run(&machine, "lab nvme", 0, &[]), "");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 /// What every machine has, and the scripts themselves use.
 const BASICS: &str =
-    "sh dirname head grep sed cat awk tr cut sort paste mkdir mv rm ln readlink basename touch flock sleep tar chmod";
+    "sh dirname find head grep sed cat awk tr cut sort paste mkdir mv rm ln readlink basename touch flock sleep tar chmod";
 
 /// It ends with this status; gives what it printed on both streams.
 pub fn ends(script: Child, status: i32) -> String {
