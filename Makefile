@@ -405,8 +405,13 @@ picture: ### retake the picture of the player in README.md; look at it before yo
 screenshots: ### retake the pictures of Wireshark that show an earlier capture; look at each before you commit it
 	@tools/xtask/screenshots.sh
 
+.PHONY: record-nvme
+record-nvme: nvme ### renew the recorded run of `make nvme`
+	cp "$$target"/lab/runs/nvme/wire.pcapng captures/protocols/nvme.pcapng
+	cargo run -q -p xtask -- docs
+
 .PHONY: record
-record: ### run every lesson in the lab, or one [lesson=NN], and renew the files in captures/
+record: $(if $(lesson),,record-nvme) ### run every lesson in the lab, or one [lesson=NN], and renew the files in captures/
 	@tools/lab/setup.sh build lab shell
 	cargo build --workspace
 	cargo run -q -p xtask -- record $${lesson:+"$$lesson"}
