@@ -13,8 +13,8 @@ trap 'echo "the host has ended"' EXIT
 write() { dd if="$1" of="$disk" bs="$2" seek="$3" count=1 oflag=direct conv=notrunc 2>"$work.dd" || fail "$(cat "$work.dd")"; }
 read_back() { dd if="$disk" of="$1" bs="$2" skip="$3" count="${4:-1}" iflag=direct 2>"$work.dd" || fail "$(cat "$work.dd")"; }
 
-# The last two settings say what happens to somebody who waits for a block when the network is gone: the kernel tries once a second to
-# connect again, and after twenty seconds it gives up.
+# The last two settings say what happens to somebody who waits for a block when the network is gone: the kernel tries to connect again, with
+# a pause of a second after each try, and gives up after 20 / 1 tries. Each of them may take several seconds to fail.
 exec 3<>/dev/nvme-fabrics
 echo "transport=rdma,traddr=$address,trsvcid=4420,nqn=nqn.2026-11.lab:disk,\
 hostnqn=nqn.2014-08.org.nvmexpress:uuid:00000000-0000-4000-8000-00000a2f5b02,hostid=00000000-0000-4000-8000-00000a2f5b02,\

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use wire::explain::{explain, Blame, Cause, Cause::*, Explanation};
 
 /// Captures in which something went wrong. In all others nothing did that a capture shows.
-const WRONG: [(&str, &[Cause]); 71] = [
+const WRONG: [(&str, &[Cause]); 72] = [
     ("01_cm_listen", &[Declined]),
     ("08_handle_api-calls", &[RemoteAccess]),
     ("10_going_fast-no-credits", &[NotReady]),
