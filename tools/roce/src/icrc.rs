@@ -38,22 +38,25 @@ const TRANSPORT: usize = 8 + 12;
 /// The ICRC of a packet: `ip` runs from the IP header to the last byte before the ICRC, and `udp` is where
 /// the UDP header begins in it. None if `ip` ends before the end of the BTH.
 pub fn compute(ip: &[u8], udp: usize) -> Option<u32> {
-    let (size, v4) = if ip.first()? >> 4 == 4 { (20, true) } else { (40, false) };
     // Headers are copied, because what changes on the way is replaced by ones. The rest of the packet is read where it is.
-    let mut head = [0xff; ONES + 40 + TRANSPORT];
-    let head = &mut head[..ONES + size + TRANSPORT];
-    let (header, transport) = head[ONES..].split_at_mut(size);
-    header.copy_from_slice(ip.get(..size)?);
-    transport.copy_from_slice(ip.get(udp..udp + TRANSPORT)?);
-    if v4 {
-        header[1] = 0xff; // type of service
-        header[8] = 0xff; // time to live
-        header[10..12].fill(0xff); // header checksum
+    let (mut v4, mut v6) = ([0xff; ONES + 20 + TRANSPORT], [0xff; ONES + 40 + TRANSPORT]);
+    let transport = ip.get(udp..udp + TRANSPORT);
+    let (head, size) = if ip.first()? >> 4 == 4 {
+        v4[ONES..][..20].copy_from_slice(ip.get(..20)?);
+        v4[ONES + 20..].copy_from_slice(transport?);
+        v4[ONES + 1] = 0xff; // type of service
+        v4[ONES + 8] = 0xff; // time to live
+        v4[ONES + 10..ONES + 12].fill(0xff); // header checksum
+        (v4.as_mut_slice(), 20)
     } else {
-        header[0] |= 0x0f; // traffic class and flow label
-        header[1..4].fill(0xff);
-        header[7] = 0xff; // hop limit
-    }
+        v6[ONES..][..40].copy_from_slice(ip.get(..40)?);
+        v6[ONES + 40..].copy_from_slice(transport?);
+        v6[ONES] |= 0x0f; // traffic class and flow label
+        v6[ONES + 1..ONES + 4].fill(0xff);
+        v6[ONES + 7] = 0xff; // hop limit
+        (v6.as_mut_slice(), 40)
+    };
+    let transport = &mut head[ONES + size..];
     transport[6..8].fill(0xff); // UDP checksum
     transport[8 + 4] = 0xff; // FECN, BECN, reserved
     let mut sum = Hasher::new();

@@ -111,8 +111,9 @@ impl Table {
     fn decimal(&mut self, number: Option<impl Into<u64>>) {
         match number.map(Into::into) {
             None => self.bytes.push(b'\t'),
-            // Half of all columns are that short.
+            // Most columns are that short.
             Some(digit @ 0..=9) => self.bytes.extend_from_slice(&[b'0' + digit as u8, b'\t']),
+            Some(two @ 10..=99) => self.bytes.extend_from_slice(&[b'0' + two as u8 / 10, b'0' + two as u8 % 10, b'\t']),
             Some(number) => self.text(itoa::Buffer::new().format(number)),
         }
     }
