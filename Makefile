@@ -293,15 +293,16 @@ test: ### build everything and run every test
 	@# Both to their end, and the shorter list is shown when the longer one has been.
 	@$(MAKE) --no-print-directory -k -j2 tests-of-others tests-of-course; status=$$?; cat "$$target"/tests-of-course.txt; exit $$status
 
-# The course's tests mostly wait, for programs that don't end and for the compiler, so they run beside all others, and three times as many at
-# a time as there are processors. Of the others it's two more than processors, since lab and device tests wait as well. Without
-# MAKEFLAGS, because cargo would take make's two jobs for all that it may do.
+# The course's tests mostly wait, for programs that don't end and for the compiler, so they run beside all others. In each half two more run
+# at a time than there are processors, since lab and device tests wait as well. Without MAKEFLAGS, because cargo would take
+# make's two jobs for all that it may do.
 .PHONY: tests-of-course tests-of-others
+tests-of-%: export RUST_TEST_THREADS ?= $(shell echo $$(($$(nproc) + 2)))
 tests-of-course:
-	@unset MAKEFLAGS; RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc) * 3))} cargo test -p course >"$$target"/$@.txt 2>&1
+	@unset MAKEFLAGS; cargo test -p course >"$$target"/$@.txt 2>&1
 
 tests-of-others:
-	@unset MAKEFLAGS; RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc) + 2))} cargo test --workspace --exclude course
+	@unset MAKEFLAGS; cargo test --workspace --exclude course
 
 .PHONY: field-guide
 field-guide: ### try every change of every lesson again, and list those that don't come out as their pages say (some minutes)
