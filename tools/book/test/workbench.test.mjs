@@ -97,7 +97,7 @@ test("each moment of a run is said in a sentence for somebody who doesn't know t
   const all = [...said].join("\n");
   for (const words of [
     /^The client's program asks for a connection, because/m, /asks its NIC to put 60 bytes into the server's memory/, /The wire loses this packet/,
-    /No answer has come, so the client's NIC sends its packet again/, /sends the same packet once more/, /checks the key and puts the bytes into memory; its program isn't asked/,
+    /No answer has come, so the client's NIC sends its packet again. .Retries left after that: 7/, /sends the same packet once more/, /checks the key and puts the bytes into memory; its program isn't asked/,
   ]) assert.match(all, words);
   assert.doesNotMatch(all, /ibv_|rdma_|psn|as this side sees it|by the rule|PSN/);
 });
@@ -110,6 +110,18 @@ test("what a program puts into its memory is seen before it's sent", program, as
   const { client, server } = await look();
   assert.match(client, /seen at once/);
   assert.match(server, /nothing but zeros/);
+});
+
+test("bytes are in memory only if the NIC that got them has put them there", program, async () => {
+  await open();
+  const end = async (script) => { await write(script); await press("[aria-label^='To the end']"); return (await look()).server; };
+  const WAY = "at 20 us client ibv_post_send WRITE 0..60 to server 0";
+  assert.match(await end(`${SETUP}${WAY}\n`), /One side writes/);
+  // Refused, and what comes after that to a queue pair that has stopped.
+  assert.match(await end(`${SETUP}${WAY} key=wrong\nclient ibv_post_send WRITE 0..60 to server 0\n`), /nothing but zeros/);
+  assert.match(await end(`${SETUP}client ibv_create_qp retry_cnt=0\n${WAY}\nwire corrupt every RDMA Write Only from client\n`), /nothing but zeros/);
+  assert.match(await end(`${SETUP}wire link 1 Gbit/s 5 us\nclient ibv_post_send WRITE 0..60 to server 0\n`), /One side writes/);
+  assert.match(await end(`${SETUP}server memcpy 0 "what the server has"\nat 20 us client ibv_post_send READ 0..20 from server 0\n`), /what the server has/);
 });
 
 test("there's little to press at first, and the rest with one press", program, async () => {
@@ -511,6 +523,12 @@ test("the start page moves by itself, and one button breaks it", program, async 
   assert.match((await look()).script, /key=wrong/);
   await press(".wb-break");
   assert.match((await look()).script, /server dies/);
+  // What comes to a machine that's off isn't written there.
+  await press("[aria-label^='To the end']");
+  const off = await look();
+  assert.match(off.server, /switched off/);
+  assert.match(off.server, /nothing but zeros/);
+  assert.doesNotMatch(off.server, /asleep|its NIC writes/);
   await press(".wb-turn");
   assert.equal(await browser.run(() => document.querySelector(".wb-bench").checkVisibility()), true);
   // A press has something to do again, which it hadn't with the server dead.

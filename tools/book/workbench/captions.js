@@ -48,9 +48,11 @@ const PROGRAM = [
 
 /** What a NIC decides. */
 const DECISIONS = [
-  [/no answer to PSN \d+ in time, (\S+)/, "No answer has come, so the {me}'s NIC sends its packet again; it may do that {1} times more.", "no answer: sends again"],
+  [/no answer to PSN \d+ in time, (.*) retries left/, "No answer has come, so the {me}'s NIC sends its packet again. (Retries left after that: {1}.)", "no answer: sends again"],
   [/no receive was posted; again in (\S+),/, "The {me}'s NIC was turned away, and tries again in {1}.", "turned away: waits"],
   [/^requester: .*fails: IBV_WC_RETRY/, "The {me}'s NIC gives up, because nobody answers.", "gives up"],
+  [/^requester: .*fails: IBV_WC_RNR/, "The {me}'s NIC gives up, because it was turned away too often.", "gives up"],
+  [/^requester: .*fails: IBV_WC_REM/, "The {me}'s NIC gives the request up, because it was refused.", "refused"],
   [/^requester: .*fails: (\w+)/, "The {me}'s NIC gives the request up ({1}).", "gives up"],
   [/not sent: its own memory: (.*)/, "The {me}'s NIC can't send this, because of its own program's memory: {1}.", "can't send it"],
   [/^requester: PSN .* bytes placed/, "The {me}'s NIC puts the bytes that came into its own program's memory.", "puts bytes into memory"],
@@ -61,6 +63,9 @@ const DECISIONS = [
   [/a duplicate/, "The {me}'s NIC has had this packet before, so it changes nothing and only answers again.", "had it before: answers again"],
   [/no receive is posted/, "The {me}'s NIC finds no room for this message, because its program has set none aside.", "no room: turns it away"],
   [/no region has this key/, "The {me}'s NIC refuses the packet, because its key opens none of the memory here.", "wrong key: refuses it"],
+  [/the region does not allow it/, "The {me}'s NIC refuses the packet, because this part of memory isn't open for that.", "not allowed: refuses it"],
+  [/outside the region's bounds/, "The {me}'s NIC refuses the packet, because it reaches beyond the memory that's open.", "too far: refuses it"],
+  [/bytes have come, the receive has room/, "The {me}'s NIC refuses the message, because it's longer than the room that was set aside.", "too long: refuses it"],
   [/^responder: PSN \d+ expected, [^:]*: ([^;]*); (NAK.*)/, "The {me}'s NIC refuses the packet: {1}.", "refuses it"],
   [/Read Request: rkey \w+, (\d+) bytes/, "The {me}'s NIC checks the key and takes {1} bytes from memory; its program isn't asked.", "key is right: sends {1} bytes"],
   [/RDMA Write.*: rkey \w+ ok, (\d+) of \d+ bytes/, "The {me}'s NIC checks the key and puts the bytes into memory; its program isn't asked.", "key is right: bytes are in place"],

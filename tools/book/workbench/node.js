@@ -14,13 +14,14 @@ const KNOWN = 256;
 
 /** A run as one node sees it: its own events, and packets to it, in the order in which it sees them; and what's in its memory. */
 class View extends Moment {
-  constructor(data, node, order, memory) {
+  constructor(data, node, order, memory, isPlaced) {
     const owners = new Map(data.events.flatMap(({ memory }) => memory ?? []).filter(({ what }) => what === "region").map((change) => [change.region, change.node]));
     const isOwn = (change) => (change.node ?? owners.get(change.region)) === node;
     // Of a packet's bytes, the sender's NIC reads them and the receiver's writes them; and each node has its own queue pairs.
     const own = ({ index }) => {
       const event = data.events[index];
-      return { ...event, index, memory: event.memory?.filter(isOwn), qp: event.qp?.filter((state) => state.node === node) };
+      const isThere = (change) => isOwn(change) && (change.what !== "bytes" || change.read || isPlaced(index));
+      return { ...event, index, memory: event.memory?.filter(isThere), qp: event.qp?.filter((state) => state.node === node) };
     };
     super({ ...data, events: order.map(own) });
     [this.node, this.memory] = [node, memory];
@@ -103,10 +104,11 @@ export class Node {
   }
 
   /** `order` is what this node of the run sees, `queues` what's in its queues, see queues.js, `memory` what it holds at the beginning,
-   * `dies` when it's switched off, `captions` what there is to say about each event. */
-  load(data, number, order, queues, memory, { dies, captions }) {
+   * `dies` when it's switched off, `captions` what there is to say about each event, and `isPlaced` whether a packet's bytes were taken. */
+  load(data, number, order, queues, memory, { dies, captions, isPlaced }) {
     [this.dies, this.captions] = [dies, captions];
-    this.view = new View(data, number, order, memory);
+    // What comes to a machine that's off changes nothing there.
+    this.view = new View(data, number, order.filter(({ at }) => at <= dies), memory, isPlaced);
     this.queues = queues;
     this.shown = "";
     this.title.replaceChildren(this.name, el("small", {}, (data.nodes[number] ?? "").split(" ")[1] ?? ""));
@@ -115,23 +117,25 @@ export class Node {
   /** Shows the moment at which it has seen `count` things. News is what has happened since an event of the run, if that has begun. */
   show(count, since, hasBegun, at) {
     const queues = this.queues.at(at);
-    this.element.classList.toggle("dead", at >= this.dies);
-    const now = [count, since, hasBegun, queues.sends, queues.receives, queues.done.length].join();
+    const isOff = at >= this.dies;
+    const now = [count, since, hasBegun, isOff, queues.sends, queues.receives, queues.done.length].join();
     if (now === this.shown) return;
     this.shown = now;
-    this.view.goto(count);
-    this.program(since, hasBegun);
+    this.view.goto(Math.min(count, this.view.data.events.length));
+    this.program(since, hasBegun, isOff);
     const regions = this.view.regionsSince(since).map(region);
     this.memory.replaceChildren(...(regions.length ? regions : [el("p", { class: "rp-none" }, "nothing is open to the NIC yet")]));
     const pairs = this.view.queuePairsOf(this.view.node).map((state) => pair(state, false));
+    this.element.classList.toggle("dead", isOff);
+    this.element.classList.toggle("stopped", this.view.queuePairsOf(this.view.node).some(({ state }) => state.includes("ERR")));
     const none = el("p", { class: "rp-none" }, "no queue pair yet");
     const fact = this.events(({ tag, index }) => tag === NIC && this.captions[index].short).at(-1);
-    const short = (fact?.index >= since ? this.captions[fact.index].short : "") || (pairs.length ? "connected, nothing to do" : "");
+    const short = isOff ? "off" : (fact?.index >= since ? this.captions[fact.index].short : "") || (pairs.length ? "connected, nothing to do" : "");
     this.nic.replaceChildren(...(pairs.length ? pairs : [none]), drawn(queues), el("p", { class: "wb-fact", title: fact?.text }, short));
   }
 
   /** The program's last lines. If it has done nothing since the reader's last act, that's what there is to see. */
-  program(since, hasBegun) {
+  program(since, hasBegun, isOff) {
     const said = this.events((event) => event.stage && event.sort !== "info");
     const lines = said.slice(-LINES).map((event) => {
       const { short } = this.captions[event.index];
@@ -143,9 +147,10 @@ export class Node {
       );
     });
     const last = said.at(-1);
-    const sleeps = hasBegun && !said.some(({ index }) => index >= since) && !(last && this.captions[last.index].isWaiting);
+    const sleeps = hasBegun && !isOff && !said.some(({ index }) => index >= since) && !(last && this.captions[last.index].isWaiting);
     this.element.classList.toggle("sleeps", sleeps);
-    this.lane.replaceChildren(...lines, ...(sleeps ? [el("li", { class: "wb-asleep" }, "asleep: nothing wakes it")] : []));
+    const still = isOff ? "switched off" : sleeps ? "asleep: nothing wakes it" : null;
+    this.lane.replaceChildren(...lines, ...(still ? [el("li", { class: "wb-asleep" }, still)] : []));
   }
 
   /** Of the lines that this node has said so far, some. */

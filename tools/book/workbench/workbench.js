@@ -234,7 +234,16 @@ class Workbench {
     const dies = this.schedule.begins[made(/\bdies\b/)[0]] ?? Infinity;
     const { address, size, text } = this.said.nodes.find((node) => node.name === name).memory;
     const memory = { address: BigInt(address), bytes: Uint8Array.from({ length: size }, (_, at) => text.charCodeAt(at % text.length) || 0) };
-    node.load(this.data, number, this.schedule.sees[number], queues, memory, { dies, captions: this.captions });
+    node.load(this.data, number, this.schedule.sees[number], queues, memory, { dies, captions: this.captions, isPlaced: (index) => this.isPlaced(index) });
+  }
+
+  /** Whether the bytes of a packet that has come were put into memory: the NIC that got it says so. A packet alone doesn't tell, because
+   * it may have been damaged, or come to a queue pair that has stopped. */
+  isPlaced(index) {
+    const { arrives_us, comes_us = arrives_us } = this.flights.get(index) ?? {};
+    const { to } = this.data.events[index];
+    const isIt = ({ node, tag, text }, at) => node === to && tag === "NIC" && text.includes("placed") && comes_us.some((time) => Math.abs(time - this.said.times_us[at]) < 0.001);
+    return !comes_us || this.data.events.some(isIt);
   }
 
   /** The lines of the script that are calls like this, and were made. */
@@ -372,7 +381,8 @@ function flights({ play: { events, nodes }, times_us, in_flight }) {
   const packets = [...events.entries()].filter(([, event]) => isPacket(event));
   return new Map(packets.map(([index, event]) => {
     const isLost = event.notes?.some((note) => note.includes("dropped"));
-    return [index, { arrives_us: isLost ? [] : [times_us[index]], rules: own(event)?.rules }];
+    const flight = own(event);
+    return [index, { arrives_us: isLost ? [] : [times_us[index]], comes_us: flight?.arrives_us ?? [], rules: flight?.rules }];
   }));
 }
 

@@ -125,13 +125,17 @@ impl Seen<'_> {
         ))
     }
 
-    /// Which NIC has refused a request, and why, in its words.
+    /// Which NIC has refused a request, and why: in its words, unless one has to know what a region is for that.
     fn refusal(&self) -> Option<(String, &str)> {
         let is_refusal = |line: &&Line| ["refused", "unsent", "unplaced"].contains(&line.fact().unwrap_or_default());
         let line = self.facts.iter().find(is_refusal)?;
         let said = line.text.rsplit_once("; ").map_or(line.text.as_str(), |(said, _)| said);
         let does = if line.fact() == Some("refused") { "refused" } else { "can't reach its own memory for" };
-        Some((format!("the {}'s NIC {does}", line.node), said.rsplit(": ").next().unwrap_or(said)))
+        let why = match said.rsplit(": ").next().unwrap_or(said) {
+            "no region has this key" => "its key opens none of the memory there",
+            why => why,
+        };
+        Some((format!("the {}'s NIC {does}", line.node), why))
     }
 }
 

@@ -45,7 +45,7 @@ fn the_sentence_says_what_happened_and_why() {
         ("", "The two queue pairs are connected, and neither program has asked for anything yet."),
         (
             "client ibv_post_send WRITE 0..60 to server 0 key=wrong",
-            "The server's NIC refused the client's WRITE (no region has this key), so it ended with IBV_WC_REM_ACCESS_ERR (10).",
+            "The server's NIC refused the client's WRITE (its key opens none of the memory there), so it ended with IBV_WC_REM_ACCESS_ERR (10).",
         ),
         (
             "client ibv_post_send READ 0..60 from server 0 unsignaled",
