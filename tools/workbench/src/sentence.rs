@@ -25,7 +25,7 @@ pub fn sentence(script: &Script, run: &Run) -> String {
         }
         (Some(cause), None) => format!("{cause}; in the end {}", outcome(run)),
         (None, Some((node, posted, wc))) => format!("{} ended with {}", request(node, posted), status(wc)),
-        (None, None) => outcome(run),
+        (None, None) => seen.unwritten().unwrap_or_else(|| outcome(run)),
     };
     let dead = run.nodes.iter().find(|node| node.is_dead && seen.is_spared(node));
     let dead = dead.map_or(String::new(), |node| format!(", and the {}'s machine is off by now", NODES[node.number()]));
@@ -125,6 +125,18 @@ impl Seen<'_> {
         ))
     }
 
+    /// Success, and not a byte: a NIC has acknowledged what it took for something that it had carried out before.
+    fn unwritten(&self) -> Option<String> {
+        let took = |node: &usize| self.count(*node, "duplicate") > 0 && self.count(*node, "written") == 0;
+        let own = [SERVER, CLIENT].into_iter().find(took).filter(|own| is_over(self.run, *own))?;
+        self.run.nodes[peer(own)].posted.iter().find(|posted| posted.request.operation == Operation::Write)?;
+        let (own, other) = (NODES[own], NODES[peer(own)]);
+        Some(format!(
+            "the {own}'s NIC took the {other}'s WRITE for one that it had before, so it acknowledged it and wrote nothing, \
+             and the {other} believes that it's done"
+        ))
+    }
+
     /// Which NIC has refused a request, and why: in its words, unless one has to know what a region is for that.
     fn refusal(&self) -> Option<(String, &str)> {
         let is_refusal = |line: &&Line| ["refused", "unsent", "unplaced"].contains(&line.fact().unwrap_or_default());
@@ -220,6 +232,9 @@ fn outcome(run: &Run) -> String {
             }
             0 if run.record.flights.iter().any(|flight| flight.name == "ReadyToUse") => {
                 "the connection came and went, and neither program asked for anything".to_owned()
+            }
+            0 if run.record.flights.iter().any(|flight| flight.name == "ConnectReject") => {
+                "the server's program turned the client away, so the two queue pairs aren't connected".to_owned()
             }
             0 => "the two queue pairs aren't connected".to_owned(),
             count => many(run, count),

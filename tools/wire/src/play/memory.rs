@@ -4,6 +4,7 @@
 //! from; and whoever sends bytes has them, too. What no packet has shown stays unknown. A capture without a log
 //! shows the regions that RETHs name, as far as they name them.
 
+use super::outcomes::Outcomes;
 use super::requests::Requests;
 use roce::opcode::Operation;
 use roce::packet::{Packet, Remote};
@@ -53,6 +54,7 @@ pub(super) struct Memory {
     regions: Vec<Region>,
     access: HashMap<usize, String>,
     requests: Requests,
+    outcomes: Outcomes,
     /// By connection, requester and first PSN.
     messages: HashMap<(usize, Side, i64), Transfer>,
     gone: HashMap<usize, usize>,
@@ -63,7 +65,7 @@ pub(super) struct Memory {
 impl Memory {
     pub(super) fn new(file: &[u8], nodes: &[String]) -> Result<Memory, Error> {
         let (requests, logged) = Requests::new(file, nodes)?;
-        Ok(Memory { requests, logged, ..Memory::default() })
+        Ok(Memory { requests, logged, outcomes: Outcomes::new(file, nodes)?, ..Memory::default() })
     }
 
     /// Takes note of a line of the log.
@@ -90,7 +92,8 @@ impl Memory {
         Vec::new()
     }
 
-    /// Takes note of a packet between `ends`. One that is lost is read from the sender's memory, and written nowhere.
+    /// Takes note of a packet between `ends`. One that is lost, or that the receiver's NIC says it hasn't placed, is read from the sender's
+    /// memory, and written nowhere.
     pub(super) fn packet(&mut self, sighting: &Sighting, packet: &Packet, ends: [usize; 2], lost: bool) -> Vec<Change> {
         let (mut changes, Some(seen)) = (Vec::new(), sighting.seen) else { return Vec::new() };
         let Some((psn, request)) = seen.psn.zip(seen.request) else { return changes };
@@ -102,6 +105,7 @@ impl Memory {
             self.messages.insert(key, message);
         }
         let Some(message) = self.messages.get(&key).copied() else { return changes };
+        let lost = lost || !self.outcomes.placed(ends[1], answer, packet.bth.psn, sighting.number);
         let length = packet.payload_length() as u64;
         let mtu = sighting.connection.and_then(|connection| connection.mtu).unwrap_or(0);
         let offset = (psn - request.first).unsigned_abs().saturating_mul(mtu.into());

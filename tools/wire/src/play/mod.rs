@@ -10,6 +10,7 @@ mod event;
 mod fields;
 mod lesson;
 mod memory;
+mod outcomes;
 pub mod page;
 mod queue_pairs;
 mod requests;

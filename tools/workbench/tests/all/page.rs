@@ -55,10 +55,31 @@ fn the_sentence_says_what_happened_and_why() {
             "client ibv_post_send WRITE 0..60 to server 0\nwire drop 1st RDMA Write Only",
             "The wire lost the client's WRITE, so the client's NIC had no answer for 67 ms and sent its request again; in the end the client's 60 bytes are in the server's memory",
         ),
+        ("server ibv_modify_qp rq_psn=513\nclient ibv_post_send WRITE 0..60 to server 0", "acknowledged it and wrote nothing"),
+        ("server rdma_reject \"no\"", "program turned the client away"),
         ("server ibv_poll_cq", "the server's program waits in line 1 for a completion that never comes."),
     ] {
         let shown = shown(script);
         let sentence = shown["sentence"].as_str().unwrap();
         assert!(sentence.contains(says), "{script}: {sentence}");
+    }
+}
+
+/// What the picture of a memory shows is what its NIC has done, and not what packets carry.
+#[test]
+fn bytes_that_a_nic_has_not_placed_are_not_drawn() {
+    let write = "client ibv_post_send WRITE 0..60 to server 0\n";
+    for (before, is_drawn) in [
+        ("", true),
+        ("server ibv_modify_qp rq_psn=513\n", false),
+        ("server ibv_modify_qp rq_psn=511\n", false),
+        ("server ibv_modify_qp qp_access_flags=REMOTE_READ\n", false),
+        ("wire drop 1st Acknowledge from server\n", true),
+    ] {
+        let shown = shown(&format!("{before}{write}"));
+        let events = shown["play"]["events"].as_array().unwrap();
+        let changes = events.iter().flat_map(|event| event["memory"].as_array().into_iter().flatten());
+        let written = changes.filter(|change| change["what"] == "bytes" && change["read"] == false).count();
+        assert_eq!(written > 0, is_drawn, "{before}");
     }
 }
