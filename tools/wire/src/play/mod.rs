@@ -25,6 +25,7 @@ use event::Event;
 use fields::Fields;
 use memory::Memory;
 use queue_pairs::QueuePairs;
+use roce::icrc::Icrc;
 use roce::packet::{Frame, Packet};
 use roce::Others;
 use run::capture::{Error, Reader};
@@ -73,7 +74,8 @@ pub fn run(file: &[u8], name: &str, lesson: Option<&Lesson>) -> Result<Run, Erro
             }
             (file::Event::Packet(sighting), entry) => match (&sighting.frame, entry) {
                 (Frame::Roce(packet), Some(entry)) => {
-                    let lost = entry.sort == Sort::Lost;
+                    // A damaged one is thrown away by whoever gets it.
+                    let lost = entry.sort == Sort::Lost || packet.icrc() == Icrc::Bad;
                     let step = follow.as_mut().and_then(|follow| follow.packet(sighting, packet).ok());
                     player.packet(sighting, packet, entry, step, lost);
                     player.open_if(step.is_some_and(|step| shows.iter().any(|shown| shown.has_packets_of(&step.act))));

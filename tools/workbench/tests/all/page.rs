@@ -83,3 +83,16 @@ fn bytes_that_a_nic_has_not_placed_are_not_drawn() {
         assert_eq!(written > 0, is_drawn, "{before}");
     }
 }
+
+#[test]
+fn what_a_damaged_packet_brings_is_written_nowhere() {
+    let shown = shown("client ibv_post_send WRITE 0..60 to server 0\nwire corrupt 1st RDMA Write Only from client\n");
+    let events = shown["play"]["events"].as_array().unwrap().iter();
+    let writes: Vec<&Value> =
+        events.filter(|event| event["tag"] == "RDMA Write Only").map(|event| &event["memory"]).collect();
+    // It's read from the client's memory, and only the one that's sent again is written to the server's.
+    let read = |memory: &Value| -> Vec<bool> {
+        memory.as_array().unwrap().iter().map(|change| change["read"] == true).collect()
+    };
+    assert_eq!(writes.into_iter().map(read).collect::<Vec<_>>(), [vec![true], vec![true, false]]);
+}
