@@ -44,6 +44,19 @@ fn a_lessons_holes_are_filled_by_the_projects_own_bodies_and_not_by_their_stubs(
     }
 }
 
+/// Whoever changes the NIC notices at once that a hole's page has to follow, and not only when somebody runs the long tests.
+#[test]
+fn a_holes_wrong_bodies_are_edits_of_the_projects_own_body_of_today() {
+    let project = Project::find().unwrap();
+    for hole in Hole::all(&project).unwrap() {
+        let right = solution(&project, &hole).unwrap();
+        for wrong in &hole.wrong {
+            let made = Edit::apply(&wrong.edits, &hole.place.file, &right);
+            made.unwrap_or_else(|error| panic!("{}: {error:#}", hole.name));
+        }
+    }
+}
+
 /// Hole by hole: its stub, wrong bodies and one that panics are told as what they are; the right one is right.
 #[test]
 #[ignore = "takes long: make test-long group=course"]
