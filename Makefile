@@ -20,15 +20,17 @@ given := blocks client server wire workers log lesson language students to CHANG
 $(foreach name,$(given),$(if $(value $(name)),$(eval override export $(name) := $$(value $(name)))))
 override ARGS := $(value ARGS)
 # Where a lesson runs: in the lab, on the kernel's own driver; on the device in user space, which only needs a compiler; or on
-# that device with the learner's own NIC in it, mine-nic/.
+# that device with the learner's own NIC in it, mine-nic/. With on=siw it's the lab again, but RDMA travels in TCP there: iWARP.
 # Lesson 20 needs a switch between its nodes, and only the device has one.
 on ?= $(if $(filter %-20,$(MAKECMDGOALS)),device,lab)
-$(if $(filter 1lab 1device 1mine,$(words $(on))$(on)),,$(error there is no place called on=$(on). Lessons run with on=lab, on=device or on=mine))
+$(if $(filter 1lab 1device 1mine 1siw,$(words $(on))$(on)),,$(error there is no place called on=$(on). Lessons run with on=lab, on=device, on=mine or on=siw))
+of_siw := help lesson-% compare-% explain-% play-%
+$(if $(filter siw,$(on)),$(if $(filter-out $(of_siw),$(MAKECMDGOALS)),$(error on=siw works with lesson-NN, compare-NN, explain-NN and play-NN only. Leave it out here)))
 of_mine := help lesson-% shell compare-% explain-% play-%
 $(if $(filter mine,$(on)),$(if $(filter-out $(of_mine),$(MAKECMDGOALS)),$(error on=mine works with lesson-NN, shell, compare-NN, explain-NN and play-NN only. Leave it out here)))
 # How much of a run is shown: every line and packet (all), and what the device in user space decides (1); log="1 all" is both.
 $(if $(filter-out 1 all,$(log)),$(error there is no log=$(log). Use log=all for every line and packet, log=1 for what the device decides, or log="1 all" for both))
-$(if $(and $(filter 1,$(log)),$(filter lab,$(on))),$(error log=1 shows what the device in user space decides, so it needs that device: add on=device))
+$(if $(and $(filter 1,$(log)),$(filter lab siw,$(on))),$(error log=1 shows what the device in user space decides, so it needs that device: add on=device))
 
 override export target := $(or $(value CARGO_TARGET_DIR),target)
 override export bin := $(target)/debug
@@ -53,8 +55,10 @@ build = if [ -e "$$bin/course" ]; then \
 
 # For the place where a lesson runs: its program, and where its runs are. Cargo doesn't know the device with the learner's NIC in it,
 # so course lays that one out and builds it.
-runner = $(on:mine=device-mine-nic)
-runs = $(bin:debug=$(on:mine=device/mine-nic))/runs
+runner = $(patsubst siw,lab,$(on:mine=device-mine-nic))
+runs = $(bin:debug=$(patsubst siw,lab,$(on:mine=device/mine-nic)))/runs
+# What's recorded with SoftiWARP isn't mistaken for a run with SoftRoCE.
+of_driver = $(if $(filter siw,$(on)),-siw)
 with_mine = $(if $(filter mine,$(on)),"$$bin"/course nic --device)
 
 # $(call own,LESSON) builds a lesson for this machine's own RDMA device. A machine without cargo runs the program that was
@@ -105,13 +109,13 @@ lesson-20: export wire ?= link 1 Gbit/s 5 us; queue 8 KB
 lesson-07: may_fail = $(and $(findstring --puzzle,$(client) $(server)),|| [ $$? -eq 1 ])
 
 .PHONY: $(lessons:%=lesson-%)
-$(lessons:%=lesson-%): lesson-%: ## run lesson NN on emulated machines [client="OPTIONS"] [server="OPTIONS"] [wire="RULES"] [log=all] [on=device|mine]
-	@tools/lab/setup.sh build $(filter lab,$(on))
+$(lessons:%=lesson-%): lesson-%: ## run lesson NN on emulated machines [client="OPTIONS"] [server="OPTIONS"] [wire="RULES"] [log=all] [on=device|mine|siw]
+	@tools/lab/setup.sh build $(filter lab,$(on)) $(if $(of_driver),lab siw)
 	@$(call build,$@)
 	@$(with_mine)
 	@$(if $(filter all,$(log)),RUST_LOG="$${RUST_LOG:-info}") "$$bin"/$(runner) run $@ --clients="$${workers:-1}" --server-args="$$server" --client-args="$$client" \
 		$${wire:+--wire="$$wire"} $(if $(filter all,$(log)),--all) $(if $(filter 1,$(log)),--log) \
-		$(if $(filter mine,$(on)),--grace=5) $(may_fail)
+		$(if $(filter mine,$(on)),--grace=5) $(if $(of_driver),--driver=siw --name=$*-siw) $(may_fail)
 
 # On one machine of the lab the learner's NIC takes the driver's place, and with it the driver's UDP port. The other machine keeps rdma_rxe.
 mine ?= client
@@ -255,18 +259,18 @@ doctor: ## check what this machine has for the lessons, what it lacks, and how t
 	@tools/lab/doctor.sh
 
 # These read the lesson's last run, or the capture that PCAP= names.
-compare-% play-% explain-%: export run = $(or $(value PCAP),$(runs)/$*/wire.pcapng)
+compare-% play-% explain-%: export run = $(or $(value PCAP),$(runs)/$*$(of_driver)/wire.pcapng)
 define ran
 @[ -e "$$run" ] || { echo "There is no $$run, so there is no run to look at. Make one with 'make lesson-$* on=$(on)'. If the lesson ran on the device: make $@ on=device. If you have a capture of your own: make $@ PCAP=FILE" >&2; exit 2; }
 endef
 # VARIANT is the part after the dash in a bundled capture's name, for example multi-packet. Without it, the run's options decide.
 .PHONY: $(lessons:%=compare-%)
-$(lessons:%=compare-%): compare-%: ## show how the last run of lesson NN differs from its capture [on=device|mine] [PCAP=FILE] [VARIANT=name]
+$(lessons:%=compare-%): compare-%: ## show how the last run of lesson NN differs from its capture [on=device|mine|siw] [PCAP=FILE] [VARIANT=name]
 	$(ran)
 	@tools/lab/setup.sh build
 	@$(call build)
-	@"$$bin"/wire compare "$$run" "captures/$(notdir $(wildcard lessons/$*_*))$${VARIANT:+-$$VARIANT}.pcapng" \
-		$(if $(VARIANT),,--variant) $(ARGS)
+	@"$$bin"/wire compare "$$run" "captures/$(if $(of_driver),over_tcp/)$(notdir $(wildcard lessons/$*_*))$${VARIANT:+-$$VARIANT}.pcapng" \
+		$(if $(VARIANT)$(of_driver),,--variant) $(ARGS)
 
 .PHONY: $(lessons:%=play-%)
 $(lessons:%=play-%): play-%: ## write a web page that plays the last run of lesson NN, next to that run [on=device|mine] [PCAP=FILE]
@@ -313,8 +317,9 @@ field-guide: ### try every change of every lesson again, and list those that don
 # These tests take minutes, and most of them show in more depth what `make test` has shown. They're ignored tests in groups, each
 # with its arguments for cargo; one round of the benchmarks with tiny counts, to see that they still run; and the field guide. The lab's
 # test of a Python program isn't among them, because set-up gets no pyverbs: cargo test -p lab --test all python -- --ignored
-of-lessons := -p lab --test all lessons -- --skip soak --skip sweep
+of-lessons := -p lab --test all lessons -- --skip soak --skip sweep --skip over_tcp
 of-soak := -p lab --test all soak -- --nocapture
+of-siw := -p lab --test all over_tcp -- --nocapture
 of-sweep := -p lab --test all sweep -- --nocapture
 of-machines := -p lab --test all machines -- --skip python
 of-device := -p device --test all -- --skip kernel --skip fresh --nocapture
@@ -323,17 +328,17 @@ of-kernel := -p device --test all kernel -- --nocapture
 of-course := -p course --test all --
 of-nic := --release -p nic -p workbench --test all --
 of-docs := -p xtask planted -- --nocapture
-long := lessons soak sweep machines device kernel course nic docs
+long := lessons soak sweep siw machines device kernel course nic docs
 
 .PHONY: test-long
-test-long: $(or $(group:%=long-%),$(long:%=long-%) long-bench long-changes) ### run the tests that take an hour, or one group of them [group=NAME]: lessons soak sweep machines device kernel course nic docs bench changes fresh
+test-long: $(or $(group:%=long-%),$(long:%=long-%) long-bench long-changes) ### run the tests that take an hour, or one group of them [group=NAME]: lessons soak sweep siw machines device kernel course nic docs bench changes fresh
 
 .PHONY: long-groups $(long:%=long-%) long-fresh long-bench long-changes
 long-groups:
 	@echo $(long) bench changes
 
 $(long:%=long-%) long-fresh: long-%:
-	@tools/lab/setup.sh build lab nvme shell test python grade
+	@tools/lab/setup.sh build lab nvme shell test python grade $(filter siw,$*)
 	cargo build --workspace --bins --examples
 	cargo test $(of-$*) --ignored
 
@@ -412,11 +417,11 @@ record-nvme: nvme ### renew the recorded run of `make nvme`
 	cargo run -q -p xtask -- docs
 
 .PHONY: record
-record: $(if $(lesson),,record-nvme) ### run every lesson in the lab, or one [lesson=NN], and renew the files in captures/
-	@tools/lab/setup.sh build lab shell
+record: $(if $(lesson),,record-nvme) ### run every lesson in the lab, or one [lesson=NN], or the one over TCP [lesson=siw], and renew the files in captures/
+	@tools/lab/setup.sh build lab shell $(filter siw,$(value lesson))
 	cargo build --workspace
 	cargo run -q -p xtask -- record $${lesson:+"$$lesson"}
-	"$$bin"/course prove --keep $${lesson:+"$$lesson"}
+	$(if $(filter siw,$(value lesson)),,"$$bin"/course prove --keep $${lesson:+"$$lesson"})
 
 .PHONY: wireshark-profile
 wireshark-profile: ### install columns, colors and filter buttons for Wireshark: the profile "rdma"

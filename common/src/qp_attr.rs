@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use rdma_sys::{ibv_qp, ibv_qp_attr, ibv_qp_attr_mask as mask, ibv_qp_init_attr, ibv_qp_state, ibv_query_qp};
+use rdma_sys::{
+    ibv_qp, ibv_qp_attr, ibv_qp_attr_mask as mask, ibv_qp_init_attr, ibv_qp_state, ibv_query_qp, ibv_transport_type,
+};
 
 use crate::error::{positive_errno, Result};
 use crate::mtu::Mtu;
@@ -23,6 +25,8 @@ impl QpState {
     pub const RTS: Self = Self(ibv_qp_state::IBV_QPS_RTS);
     /// At its end: everything is flushed.
     pub const ERR: Self = Self(ibv_qp_state::IBV_QPS_ERR);
+    /// The driver doesn't say.
+    pub const UNKNOWN: Self = Self(u32::MAX);
 }
 
 impl fmt::Display for QpState {
@@ -30,6 +34,7 @@ impl fmt::Display for QpState {
         const NAMES: [&str; 7] = ["RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"];
         match NAMES.get(self.0 as usize) {
             Some(name) => f.write_str(name),
+            None if *self == Self::UNKNOWN => f.write_str("unknown"),
             None => write!(f, "state {}", self.0),
         }
     }
@@ -63,6 +68,9 @@ pub struct QpAttr {
     /// How long the peer should wait when no receive is posted, as a code, 0 to 31 (IBTA volume 1, table 45): 12 is 0.64 ms, 0 is
     /// 655.36 ms.
     pub min_rnr_timer: u8,
+    /// Whether the QP is one of iWARP. Then TCP numbers, repeats and waits, so most of these mean nothing, and Linux's siw leaves
+    /// them as they were in the kernel's memory; before Linux 6.8 the state as well. We show them as unknown.
+    pub is_iwarp: bool,
 }
 
 impl QpAttr {
@@ -80,8 +88,8 @@ impl QpAttr {
         | mask::IBV_QP_TIMEOUT.0
         | mask::IBV_QP_MIN_RNR_TIMER.0) as i32;
 
-    fn from_c(attr: &ibv_qp_attr) -> Self {
-        Self {
+    fn from_c(attr: &ibv_qp_attr, is_iwarp: bool) -> Self {
+        let all = Self {
             state: QpState(attr.qp_state),
             cap: QpCap::from_c(&attr.cap),
             path_mtu: Mtu(attr.path_mtu),
@@ -94,7 +102,14 @@ impl QpAttr {
             rnr_retry: attr.rnr_retry,
             timeout: attr.timeout,
             min_rnr_timer: attr.min_rnr_timer,
+            is_iwarp,
+        };
+        if !is_iwarp {
+            return all;
         }
+        let state = QpState::UNKNOWN;
+        let (dest_qp_num, sq_psn, rq_psn, retry_cnt, rnr_retry, timeout, min_rnr_timer) = Default::default();
+        Self { state, dest_qp_num, sq_psn, rq_psn, retry_cnt, rnr_retry, timeout, min_rnr_timer, ..all }
     }
 
     /// The state, and those attributes that it has set and that were not in `before`.
@@ -112,17 +127,18 @@ impl QpAttr {
         ];
         // Before RTR the fields hold anything.
         if self.state.0 >= QpState::RTR.0 {
+            let infiniband = |text: String| if self.is_iwarp { "unknown".to_owned() } else { text };
             fields.extend([
                 format!("mtu={} B", self.path_mtu.bytes()),
-                format!("dest_qpn={}", self.dest_qp_num),
-                format!("sq_psn={}", self.sq_psn),
-                format!("rq_psn={}", self.rq_psn),
+                format!("dest_qpn={}", infiniband(self.dest_qp_num.to_string())),
+                format!("sq_psn={}", infiniband(self.sq_psn.to_string())),
+                format!("rq_psn={}", infiniband(self.rq_psn.to_string())),
                 format!("max_rd_atomic={}", self.max_rd_atomic),
                 format!("max_dest_rd_atomic={}", self.max_dest_rd_atomic),
-                format!("retry_cnt={}", self.retry_cnt),
-                format!("rnr_retry={}", self.rnr_retry),
-                format!("timeout={}", timeout_text(self.timeout)),
-                format!("min_rnr_timer={} ms", rnr_timer_ms(self.min_rnr_timer)),
+                format!("retry_cnt={}", infiniband(self.retry_cnt.to_string())),
+                format!("rnr_retry={}", infiniband(self.rnr_retry.to_string())),
+                format!("timeout={}", infiniband(timeout_text(self.timeout))),
+                format!("min_rnr_timer={}", infiniband(format!("{} ms", rnr_timer_ms(self.min_rnr_timer)))),
             ]);
         }
         fields
@@ -138,7 +154,9 @@ pub(crate) unsafe fn query(qp: *mut ibv_qp) -> Result<QpAttr> {
     let (mut attr, mut init): (ibv_qp_attr, ibv_qp_init_attr) = unsafe { std::mem::zeroed() };
     // SAFETY: the QP is alive; both structs are written.
     let result = unsafe { ibv_query_qp(qp, &mut attr, QpAttr::MASK, &mut init) };
-    positive_errno("ibv_query_qp", result).map(|()| QpAttr::from_c(&attr))
+    // SAFETY: a QP's context and device are alive as long as it is.
+    let is_iwarp = unsafe { (*(*(*qp).context).device).transport_type == ibv_transport_type::IBV_TRANSPORT_IWARP };
+    positive_errno("ibv_query_qp", result).map(|()| QpAttr::from_c(&attr, is_iwarp))
 }
 
 /// The ACK time-out is 4.096 µs × 2^n; 0 means for ever (IBTA volume 1, section 11.2.5.2).
@@ -171,7 +189,7 @@ mod tests {
     #[test]
     fn only_what_the_state_has_set_and_what_is_new_is_shown() {
         // SAFETY: plain data, for which zero is a value.
-        let mut attr = QpAttr::from_c(&unsafe { std::mem::zeroed() });
+        let mut attr = QpAttr::from_c(&unsafe { std::mem::zeroed() }, false);
         attr.state = QpState::INIT;
         let init = attr.clone();
         assert_eq!(init.changes(None), "state=INIT max_send_wr=0 max_recv_wr=0 max_sge={0,0}");
@@ -180,6 +198,21 @@ mod tests {
         assert!(text.starts_with("state=RTS mtu=0 B dest_qpn=0 sq_psn=0"), "{text}");
         let ended = QpAttr { state: QpState::ERR, sq_psn: 7, ..attr.clone() };
         assert_eq!(ended.changes(Some(&attr)), "state=ERR sq_psn=7");
+    }
+
+    /// What siw of Linux 6.1 once handed out as it was in the kernel's memory.
+    #[test]
+    fn what_iwarp_leaves_undefined_is_unknown() {
+        // SAFETY: plain data, for which zero is a value.
+        let mut raw: ibv_qp_attr = unsafe { std::mem::zeroed() };
+        (raw.qp_state, raw.dest_qp_num, raw.sq_psn, raw.timeout, raw.max_rd_atomic) = (161, 3_211_265, 7, 31, 1);
+        let attr = QpAttr::from_c(&raw, true);
+        let text = attr.changes(None);
+        assert!(text.starts_with("state=unknown max_send_wr=0"), "{text}");
+        assert!(text.contains(" dest_qpn=unknown sq_psn=unknown rq_psn=unknown max_rd_atomic=1 "), "{text}");
+        assert!(text.ends_with(" retry_cnt=unknown rnr_retry=unknown timeout=unknown min_rnr_timer=unknown"), "{text}");
+        raw.qp_state = 4;
+        assert_eq!(QpAttr::from_c(&raw, true).changes(Some(&attr)), "state=unknown");
     }
 
     #[test]

@@ -29,6 +29,7 @@ rows() {
         grep -E "^($(echo "$1" | sed 's/build/cargo build/' | tr ' ' '|'))\|" | cut -d '|' -f 2-
 }
 
+# Whether this machine's own kernel can be read and has a module as a file.
 own_kernel_has() { [ -r "$ROOT/boot/vmlinuz-$release" ] && grep -qs "/$1\.ko" "$ROOT/lib/modules/$release/modules.dep"; }
 
 # found CHECKS: whether all of them are met, by this machine or by what was unpacked. found_here: by the machine alone.

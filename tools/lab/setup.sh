@@ -3,6 +3,7 @@
 # is installed, and no root is needed: apt downloads into a folder of ours and checks the signatures, as for any installation.
 #
 #   tools/lab/setup.sh STAGE...   cargo, build, lab, nvme, shell, python, test, check, grade; device, site, browser only check what the machine itself must have
+#   tools/lab/setup.sh lab siw    also the kernel module of SoftiWARP, which Debian ships as source (siw.sh)
 #   tools/lab/setup.sh wasm       a compiler for the browser, in a folder of its own with an env of its own
 #   tools/lab/setup.sh bundle     what build, lab, shell, python and test need, and the crates, in one file for machines of this release that have no network
 #
@@ -12,6 +13,8 @@ set -eu
 cd "$(dirname "$0")/../.."
 # shellcheck source=tools/lab/needs.sh
 . tools/lab/needs.sh
+# shellcheck source=tools/lab/siw.sh
+. tools/lab/siw.sh
 # shellcheck source=/dev/null
 if [ -e "$TOOLS/env" ]; then . "$TOOLS/env"; fi
 # This script reads what programs print, so they should print it in English.
@@ -58,6 +61,20 @@ Dir::State "$apt";
 Dir::State::status "/dev/null";
 Dir::Cache "$apt";
 END
+}
+
+# Alone in this folder, with apt configured, and what's installed or unpacked already in $apt/here.
+begin_apt() {
+    trap 'say "interrupted. Run the same command again, and it goes on from here"; exit 130' INT TERM HUP
+    mkdir -p "$TOOLS/apt"
+    exec 9>"$TOOLS/apt/lock"
+    # On a file system without locks, the second set-up just goes on.
+    flock -n 9 || { say 'another set-up is running in this folder; waiting for it to end'; flock 9 || true; }
+    configure_apt
+    touch "$TOOLS/packages"
+    # An unpacked rustc doesn't find the machine's own libraries, because it looks for them next to itself.
+    case $STAGES in wasm) not_here=rust ;; *) not_here=/ ;; esac
+    dpkg-query -Wf '${db:Status-Status}=${Package}\n' | sed -n "\:$not_here:d; s/^installed=//p" | cat - "$TOOLS/packages" >"$apt/here"
 }
 
 # ask get|cache ARGUMENTS: apt-get or apt-cache.
@@ -215,8 +232,8 @@ bundle() {
     say "$(du -h "$archive" | cut -f 1) in $archive. On a machine of the same release, unpack it in a clone of the course with tar -xzf, then run make as usual"
 }
 
-if echo "${*:-none}" | tr ' ' '\n' | grep -qvxE 'cargo|build|lab|nvme|shell|python|test|check|grade|wasm|device|site|browser|bundle'; then
-    echo 'usage: tools/lab/setup.sh cargo|build|lab|nvme|shell|python|test|check|grade|device|site|browser...    or: tools/lab/setup.sh wasm|bundle' >&2
+if echo "${*:-none}" | tr ' ' '\n' | grep -qvxE 'cargo|build|lab|nvme|shell|python|test|check|grade|siw|wasm|device|site|browser|bundle'; then
+    echo 'usage: tools/lab/setup.sh cargo|build|lab|nvme|shell|python|test|check|grade|siw|device|site|browser...    or: tools/lab/setup.sh wasm|bundle' >&2
     exit 2
 fi
 # It gets a folder of its own, because its rustc would otherwise be found before the one that builds everything else. Both share the package lists.
@@ -235,21 +252,13 @@ if [ -n "$lacking" ] && ! has apt-get; then beyond=$(printf '%s\n' "$beyond" "$l
 [ -z "$beyond" ] || explain "$beyond"
 [ "$*" != device ] || exit 0
 
+STAGES=$*
 mkdir -p "$TOOLS"
 # $TOOLS/wanted lists what we've begun to get until it's unpacked, so that after a full disk or Ctrl-C the next call goes on, even if what it
 # looks for is already there in part.
 if [ -n "$lacking" ] || [ -e "$TOOLS/wanted" ] || [ "$1" = bundle ]; then
-    trap 'say "interrupted. Run the same command again, and it goes on from here"; exit 130' INT TERM HUP
-    mkdir -p "$TOOLS/apt"
-    exec 9>"$TOOLS/apt/lock"
-    # On a file system without locks, the second set-up just goes on.
-    flock -n 9 || { say 'another set-up is running in this folder; waiting for it to end'; flock 9 || true; }
+    begin_apt
     if [ "$1" = bundle ]; then bundle; exit; fi
-    configure_apt
-    touch "$TOOLS/packages"
-    # An unpacked rustc doesn't find the machine's own libraries, because it looks for them next to itself.
-    case $* in wasm) not_here=rust ;; *) not_here=/ ;; esac
-    dpkg-query -Wf '${db:Status-Status}=${Package}\n' | sed -n "\:$not_here:d; s/^installed=//p" | cat - "$TOOLS/packages" >"$apt/here"
     wanted=$({ missing found "$*" | cut -d '|' -f 3; cat "$TOOLS/wanted" 2>/dev/null || true; } | column 1)
     echo "$wanted" >"$TOOLS/wanted.new"
     mv "$TOOLS/wanted.new" "$TOOLS/wanted"
@@ -264,3 +273,4 @@ if [ -n "$lacking" ] || [ -e "$TOOLS/wanted" ] || [ "$1" = bundle ]; then
     [ -z "$lacking" ] || explain "$lacking"
 fi
 write_env
+case " $* " in *' siw '*) build_siw ;; esac

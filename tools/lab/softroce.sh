@@ -1,16 +1,17 @@
 #!/bin/sh
-# SoftRoCE on this machine: an RDMA device ("rxe0") in software, on top of an ordinary network interface.
+# SoftRoCE on this machine: an RDMA device ("rxe0") in software, on top of an ordinary network interface. Or SoftiWARP ("siw0"),
+# which is the same inside TCP.
 #
-#   softroce.sh up [NETDEV]       create the device (default: the interface of the default route)
-#   softroce.sh down [NETDEV]     remove it
-#   softroce.sh status [NETDEV]   show it
+#   softroce.sh up [--siw] [NETDEV]       create the device (default: the interface of the default route)
+#   softroce.sh down [--siw] [NETDEV]     remove it
+#   softroce.sh status [--siw] [NETDEV]   show it
 #
 # The lab's machines run the same script. It prints each command that changes something before it runs it.
 # You can run it twice without harm. Exit status: 0 done, 1 it can't be done (it says why), 2 wrong usage.
 
 # An ordinary user's PATH may lack the system's commands.
 PATH=$PATH:/usr/sbin:/sbin
-LINK=rxe0
+TYPE=rxe MODULE=rdma_rxe CHECKSUM=crc32_generic TITLE=SoftRoCE OPTION=
 
 fail() {
     echo "softroce: $*" >&2
@@ -18,7 +19,7 @@ fail() {
 }
 
 usage() {
-    echo "usage: softroce.sh up|down|status [NETDEV]" >&2
+    echo "usage: softroce.sh up|down|status [--siw] [NETDEV]" >&2
     exit 2
 }
 
@@ -29,7 +30,7 @@ run() {
 }
 
 need_root() {
-    [ "$(id -u)" = 0 ] || fail "this needs root: run \`sudo $0 $ACTION $NETDEV\`"
+    [ "$(id -u)" = 0 ] || fail "this needs root: run \`sudo $0 $ACTION $OPTION$NETDEV\`"
 }
 
 need_tools() {
@@ -62,16 +63,21 @@ rdma_device() {
 }
 
 load_modules() {
-    # rxe asks the kernel for "crc32" by name, so nothing else loads this module. Newer kernels have it built in.
-    echo "+ modprobe crc32_generic"
-    modprobe crc32_generic 2>/dev/null || echo "  (this kernel has it built in, not as a module)"
-    echo "+ modprobe rdma_rxe"
-    modprobe rdma_rxe || no_rxe
+    # The driver asks the kernel for its checksum by name, so nothing else loads this module. Newer kernels have it built in.
+    echo "+ modprobe $CHECKSUM"
+    modprobe "$CHECKSUM" 2>/dev/null || echo "  (this kernel has it built in, not as a module)"
+    echo "+ modprobe $MODULE"
+    modprobe "$MODULE" || no_module
     run modprobe rdma_ucm
 }
 
-no_rxe() {
+no_module() {
     release=$(uname -r)
+    if [ $TYPE = siw ]; then
+        fail "this kernel ($release) has no module siw.
+  Ubuntu: apt install linux-modules-extra-$release
+  Debian, Fedora: their kernels are built without it, so try it in the lab: make lesson-05 on=siw"
+    fi
     fail "this kernel ($release) has no module rdma_rxe.
   Ubuntu: apt install linux-modules-extra-$release
   Debian: apt install linux-image-$(dpkg --print-architecture 2>/dev/null || echo amd64), then boot it (the cloud kernel lacks rdma_rxe)
@@ -85,8 +91,8 @@ up() {
     load_modules
     device=$(rdma_device)
     case $device in
-    "") run rdma link add "$LINK" type rxe netdev "$NETDEV" ;;
-    rxe*) echo "$device is on $NETDEV already" ;;
+    "") run rdma link add "${TYPE}0" type $TYPE netdev "$NETDEV" ;;
+    $TYPE*) echo "$device is on $NETDEV already" ;;
     *) fail "$NETDEV already carries the RDMA device $device, so connections could end up on either of the two.
   Use $device as it is, or unload its driver first" ;;
     esac
@@ -104,8 +110,8 @@ down() {
     device=$(rdma_device)
     case $device in
     "") echo "no RDMA device on $NETDEV" ;;
-    rxe*) run rdma link delete "$device" ;;
-    *) fail "$device on $NETDEV is not SoftRoCE, so I leave it there" ;;
+    $TYPE*) run rdma link delete "$device" ;;
+    *) fail "$device on $NETDEV is not $TITLE, so I leave it there" ;;
     esac
 }
 
@@ -113,14 +119,21 @@ status() {
     need_tools
     choose_netdev
     device=$(rdma_device)
-    [ -n "$device" ] || fail "there is no RDMA device on $NETDEV. Create one: sudo $0 up $NETDEV"
+    [ -n "$device" ] || fail "there is no RDMA device on $NETDEV. Create one: sudo $0 up $OPTION$NETDEV"
     rdma link show
 }
 
+ACTION=${1-}
+case ${2-} in
+--siw)
+    TYPE=siw MODULE=siw CHECKSUM=crc32c_generic TITLE=SoftiWARP OPTION='--siw '
+    shift
+    ;;
+--rxe) shift ;;
+esac
 if [ $# -lt 1 ] || [ $# -gt 2 ]; then
     usage
 fi
-ACTION=$1
 NETDEV=${2-}
 case $ACTION in
 up | down | status) "$ACTION" ;;

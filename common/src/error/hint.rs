@@ -42,7 +42,15 @@ fn call_step(call: &str, errno: i32) -> &'static str {
         }
         ("ibv_post_send", libc::EINVAL) => {
             "Is the QP in RTS yet (its dump tells)? If so, compare the SGEs and inline bytes of the request with what the QP \
-             has room for; and an atomic's address must be a multiple of eight"
+             has room for; and an atomic's address must be a multiple of eight. An iWARP device (`ibv_devinfo` names the transport) \
+             has neither immediate data nor atomics"
+        }
+        ("rdma_create_qp" | "ibv_create_qp", libc::EINVAL) => {
+            "The device hasn't that much to give: compare the requests, pieces and inline bytes that you ask for with what \
+             `ibv_devinfo -v` says of it (siw has room for 80 inline bytes, and doesn't say so)"
+        }
+        ("rdma_create_qp" | "ibv_create_qp", libc::EOPNOTSUPP) => {
+            "The device has no queue pairs of this kind: an iWARP device has connected ones (RC), and no datagrams"
         }
         ("ibv_modify_qp", libc::EINVAL) => {
             "Some attribute does not fit: the state that the QP comes from, a GID index whose address is of another kind than \
@@ -91,6 +99,11 @@ pub fn event_step(got: CmEventType, status: i32) -> &'static str {
         (RDMA_CM_EVENT_REJECTED, 8) => {
             "Start the server first, and give both sides the same port with -p (`rdma resource show cm_id` lists \
              listeners; `ss` does not know RDMA ports)"
+        }
+        // The status of iWARP is a negative errno.
+        (RDMA_CM_EVENT_REJECTED, i32::MIN..=-1) => {
+            "An iWARP device's refusal is the end of its TCP connection, so it says no more. Does the server listen on [::], and \
+             you come over IPv4? siw turns that away: start the server with -a and its IPv4 address. Else its log says why"
         }
         (RDMA_CM_EVENT_REJECTED, _) => "The peer's machine refused the connection: look at the server's log",
         (RDMA_CM_EVENT_ADDR_ERROR, _) => {

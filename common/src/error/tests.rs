@@ -34,6 +34,25 @@ fn a_peer_out_of_reach_names_the_gid_index() {
 }
 
 #[test]
+fn what_iwarp_lacks_is_named() {
+    let call = |call, errno| Error::Call { call, errno }.to_string();
+    for (text, part) in [
+        (call("rdma_create_qp", libc::EOPNOTSUPP), "no datagrams"),
+        (call("rdma_create_qp", libc::EINVAL), "80 inline bytes"),
+        (call("ibv_post_send", libc::EINVAL), "neither immediate data nor atomics"),
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    let refused = Error::Event {
+        wanted: RDMA_CM_EVENT_ESTABLISHED,
+        got: RDMA_CM_EVENT_REJECTED,
+        status: -104,
+        private_data: Vec::new(),
+    };
+    assert!(refused.to_string().contains("start the server with -a and its IPv4 address"), "{refused}");
+}
+
+#[test]
 fn nobody_listening_names_reason_eight() {
     let error = Error::Event {
         wanted: RDMA_CM_EVENT_ESTABLISHED,

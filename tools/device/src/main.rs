@@ -95,7 +95,7 @@ impl Command {
                 return Ok(None);
             }
             Command::Run { lesson: Some(lesson), options, .. } => {
-                let (number, nodes) = lesson.nodes("$SERVER")?;
+                let (number, nodes) = lesson.nodes("$SERVER", None)?;
                 story = lesson.story(&options.wire)?;
                 (number.to_owned(), nodes, options, Guest::None)
             }

@@ -88,7 +88,8 @@ network() {
 rdma_device() {
     # shellcheck disable=SC3045 # busybox has it
     ulimit -l unlimited
-    /bin/sh /usr/sbin/softroce.sh up eth0 || give_up "no RDMA device"
+    read -r driver </etc/driver
+    /bin/sh /usr/sbin/softroce.sh up "--$driver" eth0 || give_up "no RDMA device"
 }
 
 # The kernel takes note of the link up to a second after it is up, and only then announces the groups that it joins

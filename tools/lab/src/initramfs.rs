@@ -1,6 +1,7 @@
 //! The first file system of a machine: this host's own tools and libraries, the modules, and the agent.
 
 use crate::archive::Archive;
+use crate::driver::Driver;
 use crate::files::read;
 use crate::kernel::Kernel;
 use crate::{libs, modules, unpack};
@@ -25,15 +26,16 @@ pub struct Contents {
 }
 
 impl Contents {
-    pub fn find() -> Result<Self> {
+    pub fn find(driver: Driver) -> Result<Self> {
         let mut files = BTreeMap::from([("/bin/sh".into(), libs::required("/bin/sh")?)]);
         for name in ["ip", "tc", "rdma", "date"] {
             files.insert(Path::new("/usr/bin").join(name), libs::required(name)?);
         }
         // Threads that end with pthread_exit load libgcc_s by name, so that the loader does not list it.
         let named = ["libibverbs.so.1", "librdmacm.so.1", "libgcc_s.so.1"].into_iter().map(libs::locate);
-        let provider = libs::rxe_provider()
-            .with_context(|| format!("cannot find librxe-rdmav*.so, libibverbs' driver for SoftRoCE; {}", libs::GET));
+        let (name, title) = (driver.name(), driver.title());
+        let provider = libs::provider(name)
+            .with_context(|| format!("cannot find lib{name}-rdmav*.so, libibverbs' driver for {title}; {}", libs::GET));
         for path in named.chain([provider]) {
             let path = path?;
             files.insert(libs::inside(&path), path);
@@ -61,7 +63,7 @@ impl Contents {
         for folder in ["/proc", "/sys", "/dev", "/tmp", "/run", "/root"] {
             archive.folder(folder)?;
         }
-        for (path, permissions, text) in written(&kernel.plan(&[])?) {
+        for (path, permissions, text) in written(kernel, &kernel.plan(&[])?) {
             archive.file(path, permissions, text.as_bytes())?;
         }
         for (inside, file) in &self.files {
@@ -81,7 +83,7 @@ pub fn pack_modules(archive: &mut Archive, kernel: &Kernel, requested: &[&'stati
     let folder = Path::new("/lib/modules").join(&kernel.release);
     archive.file(folder.join("modules.dep"), 0o644, plan.dep.as_bytes())?;
     for module in &plan.files {
-        let bytes = read(&kernel.modules.join(module))?;
+        let bytes = read(&kernel.file(module))?;
         let bytes = unpack::decompress(&bytes)?.unwrap_or(bytes);
         archive.file(folder.join(modules::plain(module)), 0o644, &bytes)?;
     }
@@ -89,8 +91,9 @@ pub fn pack_modules(archive: &mut Archive, kernel: &Kernel, requested: &[&'stati
 }
 
 /// The files that are no copies of this host's: path, permissions, text.
-pub fn written(plan: &modules::Plan) -> Vec<(PathBuf, u32, String)> {
+pub fn written(kernel: &Kernel, plan: &modules::Plan) -> Vec<(PathBuf, u32, String)> {
     let file = |path: &str, permissions, text: &str| (PathBuf::from(path), permissions, text.to_owned());
+    let driver = kernel.driver.name();
     vec![
         file("/init", 0o755, INIT),
         file("/usr/sbin/softroce.sh", 0o755, SOFTROCE),
@@ -98,7 +101,9 @@ pub fn written(plan: &modules::Plan) -> Vec<(PathBuf, u32, String)> {
         file("/etc/passwd", 0o644, "root:x:0:0:root:/root:/bin/sh\n"),
         file("/etc/nsswitch.conf", 0o644, "hosts: files\n"),
         // The only driver named here: libibverbs warns about each one whose file is not there.
-        file("/etc/libibverbs.d/rxe.driver", 0o644, "driver rxe\n"),
+        file(&format!("/etc/libibverbs.d/{driver}.driver"), 0o644, &format!("driver {driver}\n")),
+        // For /init: whose device it makes.
+        file("/etc/driver", 0o644, &format!("{driver}\n")),
         // For /init: those that are not built in.
         file("/etc/modules", 0o644, &plan.drivers.iter().map(|name| format!("{name}\n")).collect::<String>()),
     ]

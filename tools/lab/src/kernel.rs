@@ -4,6 +4,7 @@
 //! unpacked before; the packages that set-up has downloaded (`tools/lab/setup.sh`), unpacked with `dpkg-deb`.
 
 use crate::arch::ARCH;
+use crate::driver::Driver;
 use crate::files::{self, read, succeed, write};
 use crate::interrupt::Interrupt;
 use crate::options::Options;
@@ -27,29 +28,72 @@ pub struct Kernel {
     pub image: PathBuf,
     /// The folder with `modules.dep` and `modules.builtin`.
     pub modules: PathBuf,
+    /// What its machines are to load.
+    pub driver: Driver,
+    /// The driver's module, if set-up has built it because the kernel came without.
+    pub built: Option<PathBuf>,
 }
 
 impl Kernel {
     /// The modules that the machines load, and those that are requested, with their dependencies.
     pub fn plan(&self, requested: &[&'static str]) -> Result<modules::Plan> {
-        let list =
-            |name| Ok::<_, anyhow::Error>(String::from_utf8_lossy(&read(&self.modules.join(name))?).into_owned());
-        modules::plan(&list("modules.dep")?, &list("modules.builtin").unwrap_or_default(), requested)
+        let mut dep = self.list("modules.dep")?;
+        if let Some(built) = &self.built {
+            dep += &modules::built_line(&dep, &read(built)?);
+        }
+        modules::plan(&dep, &self.list("modules.builtin").unwrap_or_default(), self.driver, requested)
             .with_context(|| format!("cannot use the kernel {}", self.release))
+    }
+
+    /// Where a module of the plan is on this host.
+    pub fn file(&self, module: &str) -> PathBuf {
+        self.built.clone().filter(|_| module == modules::BUILT).unwrap_or_else(|| self.modules.join(module))
+    }
+
+    fn list(&self, name: &str) -> Result<String> {
+        Ok(String::from_utf8_lossy(&read(&self.modules.join(name))?).into_owned())
+    }
+
+    fn has(&self, module: &str) -> bool {
+        let dep = self.list("modules.dep").unwrap_or_default();
+        dep.lines().any(|line| modules::name_of(line.split(':').next().unwrap_or("")) == module)
     }
 
     /// `None` unless all the lab needs is there and readable.
     fn complete(release: &str, image: PathBuf, modules: PathBuf, requested: &[&'static str]) -> Option<Self> {
-        let dep = fs::read_to_string(modules.join("modules.dep")).ok()?;
-        let has_rxe = dep.lines().any(|line| modules::name_of(line.split(':').next().unwrap_or("")) == modules::RXE);
-        let kernel = Self { release: release.to_owned(), image, modules };
-        let has_files = || kernel.plan(requested).is_ok_and(|plan| kernel.has(&plan));
-        (has_rxe && fs::File::open(&kernel.image).is_ok() && has_files()).then_some(kernel)
+        let kernel = Self { release: release.to_owned(), image, modules, driver: Driver::default(), built: None };
+        // Of a kernel that was unpacked, only those files are here that the lab wanted then.
+        let has_files = || kernel.plan(requested).is_ok_and(|plan| kernel.missing(&plan).is_none());
+        (kernel.has(Driver::Rxe.module()) && fs::File::open(&kernel.image).is_ok() && has_files()).then_some(kernel)
     }
 
-    /// Whether the files of a plan are here. Of a kernel that was unpacked, only those that the lab wanted then are.
-    fn has(&self, plan: &modules::Plan) -> bool {
-        plan.files.iter().all(|file| self.modules.join(file).exists())
+    /// The first file of a plan that isn't here.
+    fn missing(&self, plan: &modules::Plan) -> Option<PathBuf> {
+        plan.files.iter().map(|file| self.file(file)).find(|file| !file.exists())
+    }
+
+    /// The same kernel with a driver that may not be one of its own modules.
+    fn with(self, driver: Driver, folder: &Path) -> Result<Self> {
+        let (module, release, title) = (driver.module(), &self.release, driver.title());
+        let built = folder.join(module).join(release).join(format!("{module}.ko"));
+        let built = (!self.has(module)).then_some(built);
+        if let Some(built) = built.as_ref().filter(|built| !built.exists()) {
+            let built = built.display();
+            bail!(
+                "the kernel {release} has no module {module} ({title}), and set-up hasn't built one: there is no {built}. \
+                 Debian, Ubuntu: `tools/lab/setup.sh {module}` builds it for the kernel that the lab boots by itself"
+            );
+        }
+        let kernel = Self { driver, built, ..self };
+        let missing = kernel.missing(&kernel.plan(&[])?);
+        ensure!(
+            missing.is_none(),
+            "{}, which {title} needs, isn't there, because the kernel was unpacked by an older lab. Remove {}, and run \
+             `tools/lab/setup.sh lab {module}`: it gets the kernel again",
+            missing.unwrap_or_default().display(),
+            kernel.modules.parent().unwrap_or(&kernel.modules).display(),
+        );
+        Ok(kernel)
     }
 }
 
@@ -79,7 +123,7 @@ pub fn find(folder: &Path, options: &Options, requested: &[&'static str], interr
         (_, Some(_)) => bail!("--modules needs exactly one --kernel, which is a vmlinuz"),
     };
     let image = bootable(&store, &kernel)?;
-    Ok(Kernel { image, ..kernel })
+    Kernel { image, ..kernel }.with(options.driver, folder)
 }
 
 fn host_kernel(requested: &[&'static str]) -> Option<Kernel> {
@@ -127,8 +171,8 @@ fn bootable(store: &Path, kernel: &Kernel) -> Result<PathBuf> {
 /// The modules that a kernel must have, in words.
 fn names(requested: &[&'static str]) -> String {
     match requested {
-        [] => format!("the module {}", modules::RXE),
-        names => format!("the modules {}, {}", modules::RXE, names.join(", ")),
+        [] => format!("the module {}", Driver::Rxe.module()),
+        names => format!("the modules {}, {}", Driver::Rxe.module(), names.join(", ")),
     }
 }
 
@@ -167,11 +211,9 @@ fn unpack_packages(store: &Path, packages: &[PathBuf], requested: &[&'static str
     for list in ["modules.dep", "modules.builtin"] {
         write(&kept.join("modules").join(list), &read(&modules.join(list))?)?;
     }
-    let unpacked = Kernel { release: release.clone(), image: PathBuf::new(), modules: modules.clone() };
-    // Other runs may request other modules, and the packages are gone then.
-    let plan = unpacked.plan(&modules::ON_REQUEST).or_else(|_| unpacked.plan(requested))?;
-    for module in &plan.files {
-        write(&kept.join("modules").join(module), &read(&modules.join(module))?)?;
+    let dep = String::from_utf8_lossy(&read(&modules.join("modules.dep"))?).into_owned();
+    for module in modules::kept(&dep) {
+        write(&kept.join("modules").join(&module), &read(&modules.join(&module))?)?;
     }
     let images = [root.join(format!("boot/vmlinuz-{release}")), modules.join("vmlinuz")];
     let image = images.iter().find(|image| image.exists()).context("the kernel packages contain no vmlinuz")?;

@@ -52,7 +52,7 @@ impl Lab {
         let wire = run.check()?;
         usage::check_lessons(run, &self.binaries, &self.interrupt)?;
         phases.end("lessons asked");
-        let contents = Contents::find()?;
+        let contents = Contents::find(run.options.driver)?;
         phases.end("host searched");
         let is_shell = terminal.is_some();
         let port =

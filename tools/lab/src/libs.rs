@@ -49,11 +49,12 @@ pub fn locate(name: &str) -> Result<PathBuf> {
     found.with_context(|| format!("cannot find {name}; {GET}"))
 }
 
-/// The part of libibverbs that speaks to SoftRoCE. It is loaded by name at run time, so the loader does not list it.
-pub fn rxe_provider() -> Option<PathBuf> {
+/// The part of libibverbs that speaks to a driver. It is loaded by name at run time, so the loader does not list it.
+pub fn provider(driver: &str) -> Option<PathBuf> {
+    let start = format!("lib{driver}-rdmav");
     let entries = folders().filter_map(|folder| folder.join("libibverbs").read_dir().ok()).flatten();
     let mut paths = entries.flatten().map(|entry| entry.path());
-    paths.find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("librxe-rdmav")))
+    paths.find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&start)))
 }
 
 /// This host's own folders first, then what set-up unpacked.

@@ -14,6 +14,7 @@ mod agent;
 mod arch;
 mod archive;
 mod cards;
+mod driver;
 mod elf;
 mod fault;
 mod fetch;

@@ -1,5 +1,6 @@
 //! What a run may have besides its commands. It's the same on the command line and in the library.
 
+use crate::driver::Driver;
 use crate::fault::{self, Trap};
 use anyhow::{ensure, Context, Result};
 use clap::Args;
@@ -33,6 +34,16 @@ pub struct Options {
     /// The folder of the vmlinuz's modules, such as /lib/modules/6.1.0
     #[arg(long, value_name = "FOLDER", requires = "kernel")]
     pub modules: Option<PathBuf>,
+    /// The driver of the machines' RDMA device: rxe is SoftRoCE; siw is SoftiWARP, for which `tools/lab/setup.sh siw` comes first
+    #[arg(
+        long,
+        value_name = "DRIVER",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
+    pub driver: Driver,
     /// Start the clients when this succeeds in the server's machine, instead of when something listens there
     #[arg(long, value_name = "COMMAND")]
     pub ready: Option<String>,

@@ -1,10 +1,11 @@
 //! What to run: the command of each node, and what to do to them while they run.
 
+use crate::driver::Driver;
 use crate::fault::Trap;
 use crate::interrupt::Stopped;
 use crate::options::Options;
 use crate::{modules, terminal, wire};
-use anyhow::Result;
+use anyhow::{bail, Result};
 use run::programs::{Lesson, Node, CLIENT, SERVER};
 use run::story::Story;
 use run::wire::Wire;
@@ -42,7 +43,12 @@ pub struct Run {
 impl Run {
     /// Both sides of a lesson.
     pub fn lesson(lesson: &Lesson, options: Options) -> Result<Self> {
-        let (number, nodes) = lesson.nodes(&address(0))?;
+        // siw, listening on [::], answers no client that comes over IPv4.
+        let listens_at = (options.driver == Driver::Siw).then(|| address(0));
+        let (number, nodes) = lesson.nodes(&address(0), listens_at.as_deref())?;
+        if let Some(lacking) = options.driver.lacks(number) {
+            bail!("lesson {number} can't run on {}: that has no {lacking}", options.driver.title());
+        }
         Ok(Self { story: lesson.story(&options.wire)?, ..Self::new(number, nodes, options) })
     }
 

@@ -185,9 +185,9 @@ fn key(hardware: &Hardware, contents: &Contents, kernel: &Kernel) -> Result<Stri
     // A state holds what a real processor can do, and must not move to another kind.
     let processor = hardware.kvm.then(processor_model);
     let arguments = hardware.arguments(1, Start::Restore(Path::new("")));
-    let modules: Vec<PathBuf> = plan.files.iter().map(|module| kernel.modules.join(module)).collect();
+    let modules: Vec<PathBuf> = plan.files.iter().map(|module| kernel.file(module)).collect();
     let paths = [&hardware.qemu, &kernel.image].into_iter().chain(&modules).chain(contents.files.values());
-    files::key(paths, (FORMAT, &kernel.release, &plan.dep, initramfs::written(&plan), arguments, processor))
+    files::key(paths, (FORMAT, &kernel.release, &plan.dep, initramfs::written(kernel, &plan), arguments, processor))
 }
 
 /// Adds to an error what those of the machines' QEMUs have to say that have ended.
@@ -210,16 +210,19 @@ fn processor_model() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::driver::Driver;
+    use crate::modules;
 
     #[test]
     fn the_key_follows_what_the_state_depends_on() {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
         write("modules.dep", "virtio_net.ko:\n");
-        write("modules.builtin", &crate::modules::WANTED.map(|name| format!("{name}.ko\n")).concat());
+        write("modules.builtin", &modules::wanted(Driver::Rxe).map(|name| format!("{name}.ko\n")).concat());
         let (image, modules) = (folder.path().join("vmlinux"), folder.path().to_owned());
-        let kernel = Kernel { release: "6.1".to_owned(), image: image.clone(), modules };
-        let contents = Contents::find().unwrap();
+        let driver = Driver::Rxe;
+        let kernel = Kernel { release: "6.1".to_owned(), image: image.clone(), modules, driver, built: None };
+        let contents = Contents::find(driver).unwrap();
         let key = |kvm| {
             let qemu = PathBuf::from("/bin/sh");
             let hardware = Hardware { qemu, kvm, memory: 256, kernel: image.clone(), initramfs: PathBuf::new() };

@@ -51,8 +51,11 @@ impl Ended<'_> {
     fn lesson(&self) -> Option<String> {
         let mut folders = self.file.parent()?.iter().rev().map(|name| name.to_string_lossy());
         let (number, _runs, place) = (folders.next()?, folders.next()?, folders.next()?);
+        // With SoftiWARP the folder's name says so.
+        let (number, is_siw) = number.strip_suffix("-siw").map_or((&*number, false), |number| (number, true));
         let is_lesson = number.len() == 2 && number.bytes().all(|byte| byte.is_ascii_digit());
         let on = match &*place {
+            "lab" if is_siw => " on=siw",
             "device" => " on=device",
             "mine-nic" => " on=mine",
             _ => "",

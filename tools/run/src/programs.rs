@@ -77,8 +77,8 @@ impl Lesson {
     }
 
     /// The lesson's number, and who takes part: the client connects to this address of the server's unless its arguments say
-    /// where to.
-    pub fn nodes(&self, address: &str) -> Result<(&str, Vec<Node>)> {
+    /// where to. A server listens at every address unless one is given here, or one side's arguments name one.
+    pub fn nodes(&self, address: &str, listens_at: Option<&str>) -> Result<(&str, Vec<Node>)> {
         let number = self.lesson.strip_prefix("lesson-").unwrap_or(&self.lesson);
         let is_lesson = number.len() == 2 && number.bytes().all(|byte| byte.is_ascii_digit());
         ensure!(is_lesson, "`{}` isn't a lesson. Name one like lesson-04", self.lesson);
@@ -86,6 +86,10 @@ impl Lesson {
         // It is told how many clients there are, unless its arguments say so.
         if self.clients > 1 && !server.contains(" -n") {
             server += &format!(" -n {}", self.clients);
+        }
+        let is_free = !names_address(&self.server_args) && !names_address(&self.client_args);
+        if let Some(address) = listens_at.filter(|_| is_free) {
+            server += &format!(" -a {address}");
         }
         let client = client(number, address, &self.client_args);
         let names = match self.clients {
@@ -99,10 +103,13 @@ impl Lesson {
 
 /// The command of a lesson's client. It connects to the server unless its arguments say where to: `-a ADDR`, `-aADDR`, `--addr…`.
 fn client(number: &str, server: &str, arguments: &str) -> String {
-    let words = shlex::split(arguments).unwrap_or_default();
-    let is_address = |word: &String| word.starts_with("--addr") || word.starts_with("-a");
-    let to = if words.iter().any(is_address) { String::new() } else { format!("-a {server} ") };
+    let to = if names_address(arguments) { String::new() } else { format!("-a {server} ") };
     format!("lesson-{number} client {to}{arguments}").trim_end().to_owned()
+}
+
+fn names_address(arguments: &str) -> bool {
+    let words = shlex::split(arguments).unwrap_or_default();
+    words.iter().any(|word| word.starts_with("--addr") || word.starts_with("-a"))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::file::{Event, Line};
 use crate::pcapng::{Section, Writer};
 use crate::sighting::{Record, Sighting};
 use crate::source::Sources;
-use roce::{LinkType, Packet};
+use roce::LinkType;
 use std::fmt;
 use std::io::{self, Write};
 use std::time::{Duration, Instant, SystemTime};
@@ -41,15 +41,21 @@ pub struct Counts {
 }
 
 impl Counts {
-    fn count(&mut self, node: usize, packet: Option<&Packet>) {
-        let Some(packet) = packet else {
+    fn count(&mut self, node: usize, sighting: &Sighting) {
+        let units = sighting.iwarp.map(|brought| brought.units.as_slice()).unwrap_or_default();
+        if let Some(packet) = sighting.packet() {
+            self.calls.packet(node, packet);
+            self.name(packet.told());
+        } else if units.is_empty() {
             self.others += 1;
-            return;
-        };
-        self.calls.packet(node, packet);
-        match self.packets.iter_mut().find(|(name, _)| *name == packet.told()) {
+        }
+        units.iter().for_each(|unit| self.name(unit.kind.name()));
+    }
+
+    fn name(&mut self, told: &'static str) {
+        match self.packets.iter_mut().find(|(name, _)| *name == told) {
             Some((_, count)) => *count += 1,
-            None => self.packets.push((packet.told(), 1)),
+            None => self.packets.push((told, 1)),
         }
     }
 }
@@ -109,7 +115,7 @@ impl<W: Write> Recorder<W> {
     ) -> io::Result<Event<'a>> {
         let time_ns = self.now().as_nanos() as u64;
         self.number += 1;
-        self.counts.count(node, sighting.packet());
+        self.counts.count(node, &sighting);
         self.capture.packet(node as u32, time_ns, sighting.data, sighting.length, comment)?;
         let (number, node) = (self.number, self.nodes.get(node).map(String::as_str));
         let record = Record { number, node, time_ns: Some(time_ns), comment, ..sighting.record };

@@ -1,10 +1,11 @@
 //! What a ladder says about one packet, whether in a terminal or in a picture.
 
 use super::look::Sort;
-use super::words;
+use super::{iwarp, words};
 use crate::capture::{Error, Reader};
 use crate::file::{lab_comment, Event};
-use crate::sighting::Sighting;
+use crate::sighting::{Record, Sighting};
+use roce::iwarp::Brought;
 use roce::link::{tunnels, Tunnels};
 use roce::packet::{Frame, Packet};
 use roce::track::{Roles, Side};
@@ -111,12 +112,13 @@ impl Rows {
         Rows { clients }
     }
 
-    /// Takes note of the next frame; a row if it holds a RoCEv2 packet, else what it holds.
+    /// Takes note of the next frame; a row if it holds a RoCEv2 packet or is part of an iWARP connection, else what it holds.
     pub fn next(&mut self, sighting: &Sighting) -> Result<Row, roce::Other> {
         let ms = self.ms(sighting.time_ns);
-        match &sighting.frame {
-            Frame::Roce(packet) => Ok(self.row(sighting, packet, ms)),
-            Frame::Other(other) => Err(*other),
+        match (&sighting.frame, sighting.iwarp) {
+            (Frame::Roce(packet), _) => Ok(self.row(sighting, packet, ms)),
+            (Frame::Other(_), Some(brought)) => Ok(segment(&sighting.record, brought, ms)),
+            (Frame::Other(other), None) => Err(*other),
         }
     }
 
@@ -153,6 +155,25 @@ impl Rows {
     }
 }
 
+/// A TCP segment of an iWARP connection.
+fn segment(record: &Record, brought: &Brought, ms: Option<f64>) -> Row {
+    let [client, server] = iwarp::ends(brought);
+    Row {
+        frame: record.number,
+        ms,
+        client,
+        server,
+        is_known: true,
+        from_client: brought.from_client,
+        label: iwarp::label(brought),
+        sort: iwarp::sort(brought),
+        psn: Some(iwarp::number(brought)),
+        details: iwarp::details(brought),
+        inside: None,
+        comment: record.comment.map(String::from),
+    }
+}
+
 /// The rows of a whole capture.
 pub fn all(capture: &[u8]) -> Result<Vec<Row>, Error> {
     let mut rows = Rows::new(clients(&mut Reader::new(capture)?));
@@ -166,10 +187,15 @@ pub fn all(capture: &[u8]) -> Result<Vec<Row>, Error> {
 /// Finds the machines that act as client towards another: those that sent a REQ, or opened a TCP connection; for a pair without
 /// either, the machine that sent the first request. The key is the pair in order.
 pub fn clients<R: Read>(reader: &mut Reader<R>) -> Clients {
-    let (mut by_pair, mut start_ns) = (BTreeMap::new(), None);
+    let (mut by_pair, mut known, mut start_ns) = (BTreeMap::new(), BTreeSet::new(), None);
     // A damaged file is reported when it is read for the second time.
     while let Ok(Some(event)) = reader.event() {
         start_ns = start_ns.or(event.time_ns());
+        if let Event::Packet(Sighting { iwarp: Some(brought), .. }) = event {
+            let [client, server] = iwarp::ends(brought);
+            by_pair.insert(pair(client, server), client);
+            known.insert(pair(client, server));
+        }
         let Event::Packet(Sighting { frame: Frame::Roce(packet), seen, .. }) = event else { continue };
         let (src, dst) = (packet.datagram.src, packet.datagram.dst);
         let from = match seen {
@@ -180,7 +206,6 @@ pub fn clients<R: Read>(reader: &mut Reader<R>) -> Clients {
         by_pair.entry(pair(src, dst)).or_insert(if from == Side::Client { src } else { dst });
     }
     // Of several requests the first one counts.
-    let mut known = BTreeSet::new();
     for connection in reader.connections().iter().rev().filter(|connection| connection.roles != Roles::Guessed) {
         let [client, server] = connection.ips;
         by_pair.insert(pair(client, server), client);

@@ -1,5 +1,6 @@
 //! Each frame is decoded and tracked once, here; everybody behind takes the [`Sighting`].
 
+use roce::iwarp::{Brought, Streams};
 use roce::nvme::{Capsule, Queues};
 use roce::opcode::Operation;
 use roce::tcp::Segment;
@@ -41,6 +42,8 @@ pub struct Sighting<'a> {
     pub connection: Option<&'a Connection>,
     /// What it is to NVMe, if the connection is one of NVMe over RDMA.
     pub nvme: Option<Capsule<'a>>,
+    /// What a TCP segment brings to an iWARP connection.
+    pub iwarp: Option<&'a Brought>,
 }
 
 impl<'a> Sighting<'a> {
@@ -50,6 +53,14 @@ impl<'a> Sighting<'a> {
             Frame::Roce(packet) => Some(packet),
             Frame::Other(_) => None,
         }
+    }
+
+    /// The name under which people are told of it: the packet's, or that of the first unit that ends in a TCP segment with
+    /// something of an iWARP connection.
+    pub fn told(&self) -> Option<&'static str> {
+        let segment = self.iwarp.filter(|brought| brought.segment.length > 0);
+        let of_iwarp = segment.map(|brought| brought.units.first().map_or("TCP segment", |unit| unit.kind.name()));
+        self.packet().map(Packet::told).or(of_iwarp)
     }
 
     /// The same, seen once more.
@@ -89,6 +100,9 @@ impl<'a> Deref for Sighting<'a> {
 pub struct Lookout {
     tracker: Tracker,
     queues: Queues,
+    streams: Streams,
+    /// What the last frame has brought to an iWARP connection.
+    brought: Option<Brought>,
     /// The client and the server of the last packet, as the nodes' names have them.
     named: Option<[IpAddr; 2]>,
 }
@@ -99,6 +113,7 @@ impl Lookout {
     pub fn see<'a>(&'a mut self, record: Record<'a>) -> Sighting<'a> {
         let frame = Frame::decode(record.link, record.data);
         let mut nvme = None;
+        self.brought = None;
         let seen = match &frame {
             Frame::Roce(packet) => {
                 self.named(packet, record.node);
@@ -107,13 +122,16 @@ impl Lookout {
                 seen
             }
             Frame::Other(Other::TCP) => {
-                Segment::read(record.link, record.data).iter().for_each(|segment| self.tracker.tcp(segment));
+                if let Some(segment) = Segment::read(record.link, record.data) {
+                    self.tracker.tcp(&segment);
+                    self.brought = self.streams.see(&segment, record.data);
+                }
                 None
             }
             Frame::Other(_) => None,
         };
         let connection = seen.map(|seen| &self.tracker.connections()[seen.connection]);
-        Sighting { record, frame, seen, connection, nvme }
+        Sighting { record, frame, seen, connection, nvme, iwarp: self.brought.as_ref() }
     }
 
     /// The next frame of a run that isn't recorded yet; a [`Recorder`](crate::recorder::Recorder) gives it number and time.

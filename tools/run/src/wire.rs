@@ -199,7 +199,7 @@ impl Wire {
         if passage.cuts {
             road.cut.insert(from);
         }
-        Ok(Carried { name: sighting.packet().map(|packet| packet.told()), goes_on, waits: passage.waits })
+        Ok(Carried { name: sighting.told(), goes_on, waits: passage.waits })
     }
 
     /// Records a frame that somebody outside has sent to a node.

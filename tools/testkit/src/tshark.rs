@@ -1,5 +1,7 @@
 //! Our table beside tshark's, column by column. tshark 4.0 or newer is an independent decoder.
 
+pub mod iwarp;
+
 use run::capture::Reader;
 use std::collections::HashMap;
 use std::path::Path;

@@ -5,6 +5,7 @@ use crate::docs;
 use anyhow::{ensure, Context, Result};
 use run::capture::Reader;
 use run::files::{bytes, output, read, write};
+use run::lanes::{self, Style};
 use run::pcapng::Section;
 use run::story::{self, proof, Story};
 use std::env;
@@ -35,8 +36,16 @@ struct Lab {
     qemu: String,
 }
 
-/// Renews all bundled captures, or those of one lesson, or one, as 04-private-data; then what the documentation shows of them.
+/// The one run with RDMA inside TCP that is kept: its page compares it with the same lesson's capture.
+const OVER_TCP: (&str, &str) = ("05", "captures/over_tcp/05_rdma_read");
+/// What it is called on the command line.
+const SIW: &str = "siw";
+
+/// Renews all bundled captures, or those of one lesson, or one, as 04-private-data, or `siw`; then what the documentation shows of them.
 pub fn record(lesson: Option<&str>) -> Result<()> {
+    if lesson == Some(SIW) {
+        return over_tcp();
+    }
     let mut recordings = Vec::new();
     let is_chosen = |story: &Story| lesson.map_or(true, |name| [story.number(), &*story.short_name()].contains(&name));
     let stories: Vec<Story> = story::bundled()?.into_iter().filter(is_chosen).collect();
@@ -55,6 +64,20 @@ pub fn record(lesson: Option<&str>) -> Result<()> {
     if let Some(lab) = lab.filter(|_| lesson.is_none()) {
         lab.tell()?;
     }
+    docs::write()
+}
+
+/// Renews the run with RDMA inside TCP. It has no story of RoCE packets, so its programs and its units are what must be right.
+fn over_tcp() -> Result<()> {
+    let (number, file) = OVER_TCP;
+    let lab = Lab::find()?;
+    let (name, driver) = (format!("{number}-{SIW}"), format!("--driver={SIW}"));
+    let mut command = Command::new(&lab.place.program);
+    command.args(["run", &format!("lesson-{number}"), &driver, &format!("--name={name}")]).env("RUST_LOG", "info");
+    output(&mut command)?;
+    let capture = bytes(lab.place.runs.join(name).join("wire.pcapng"))?;
+    write(format!("{file}.pcapng"), &capture)?;
+    write(format!("{file}.txt"), lanes::text(&capture, Style::FILE, 0..=u64::MAX)?)?;
     docs::write()
 }
 

@@ -31,7 +31,7 @@ pub(super) struct Hints(FxHashMap<(IpAddr, IpAddr), (Roles, Option<IpAddr>)>);
 
 impl Hints {
     pub(super) fn tcp(&mut self, segment: &Segment) {
-        let Segment { src, dst, src_port, dst_port, is_syn, is_ack } = *segment;
+        let Segment { src, dst, src_port, dst_port, is_syn, is_ack, .. } = *segment;
         if src_port == SSH || dst_port == SSH {
             return;
         }
@@ -73,7 +73,23 @@ mod tests {
 
     fn segment(ports: [u16; 2], is_syn: bool, is_ack: bool) -> Segment {
         let [src, dst] = ["10.0.0.1", "10.0.0.2"].map(|ip| ip.parse().unwrap());
-        Segment { src, dst, src_port: ports[0], dst_port: ports[1], is_syn, is_ack }
+        let (is_fin, is_rst, sequence, acknowledgement) = Default::default();
+        let (header_offset, payload_offset, length) = Default::default();
+        Segment {
+            src,
+            dst,
+            src_port: ports[0],
+            dst_port: ports[1],
+            is_syn,
+            is_ack,
+            is_fin,
+            is_rst,
+            sequence,
+            acknowledgement,
+            header_offset,
+            payload_offset,
+            length,
+        }
     }
 
     fn said(segments: &[Segment]) -> Option<(Side, Roles)> {

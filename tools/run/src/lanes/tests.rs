@@ -36,7 +36,8 @@ fn acknowledge(from: u8, to: u8) -> Vec<u8> {
 fn sent<'a>(node: &'a str, data: &'a [u8], comment: Option<&'a str>) -> Event<'a> {
     let (link, length) = (LinkType::ETHERNET, data.len());
     let record = Record { number: 9, node: Some(node), time_ns: Some(14_000_000), link, data, length, comment };
-    Event::Packet(Sighting { record, frame: Frame::ethernet(data), seen: None, connection: None, nvme: None })
+    let frame = Frame::ethernet(data);
+    Event::Packet(Sighting { record, frame, seen: None, connection: None, nvme: None, iwarp: None })
 }
 
 /// What else is drawn for two nodes, captures/*.txt shows: `make check` compares it.

@@ -197,7 +197,11 @@ impl<'s> Teller<'s> {
     }
 
     fn packet(&mut self, sighting: &Sighting, entry: &mut Entry) -> (String, bool) {
-        let Some(packet) = sighting.packet() else { return (String::new(), false) };
+        // Stories are told in RoCE's packets. Over TCP each unit is shown, and what TCP says by itself is folded away.
+        let Some(packet) = sighting.packet() else {
+            let is_shown = sighting.iwarp.is_some_and(|brought| !brought.units.is_empty() || brought.doubt.is_some());
+            return (String::new(), is_shown);
+        };
         let Ok(step) = self.follow.packet(sighting, packet) else { return (String::new(), true) };
         let is_open = self.is_open(step);
         let (is_headed, messages) = &mut self.steps[step.number - 1];

@@ -88,7 +88,7 @@ impl Rules {
     fn waiting(&self, sighting: &Sighting, from: usize, to: Option<usize>) -> Option<(Duration, u64)> {
         let fits = |held: &Held| held.is_swapped && (held.from, held.to) == (from, to);
         let (key, _) = self.held.iter().find(|(_, held)| fits(held))?;
-        sighting.packet().map(|_| *key)
+        sighting.told().map(|_| *key)
     }
 
     /// When the next frame that is held back is to go on.
@@ -123,10 +123,14 @@ fn done(act: Act) -> String {
     }
 }
 
-/// The frame with all bits of its ICRC turned around, and else as it was. RoCEv2 packets are sent without a UDP checksum; one
+/// The frame with all bits of its ICRC turned around, and else as it was; over TCP the last four bytes, which its checksum covers. RoCEv2 packets are sent without a UDP checksum; one
 /// that has it loses it here, or the receiver would drop it one layer too early.
 fn corrupted(sighting: &Sighting) -> Vec<u8> {
     let mut frame = sighting.data.to_vec();
+    if let Some(segment) = sighting.iwarp.map(|brought| brought.segment) {
+        let end = frame.len().min(segment.payload_offset + segment.length);
+        frame[end.saturating_sub(roce::icrc::LENGTH)..end].iter_mut().for_each(|byte| *byte = !*byte);
+    }
     let Some(Packet { datagram, .. }) = sighting.packet() else { return frame };
     let end = datagram.ip_offset + datagram.wire_length;
     let checksum = datagram.ip_offset + datagram.udp_offset + 6;

@@ -16,6 +16,7 @@ pub use parse::known_names;
 
 use crate::sighting::Sighting;
 use anyhow::Result;
+use roce::iwarp::Brought;
 use roce::Packet;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -73,13 +74,17 @@ impl Rules {
     /// called once for each frame, in their order. Nodes are told by their places in the list that [`Rules::parse`] got; a
     /// frame for all is to nobody.
     fn judge(&mut self, sighting: &Sighting, from: usize, to: Option<usize>) -> Option<(Act, usize, &'static str)> {
-        let packet = sighting.packet()?;
-        let again = sighting.seen.is_some_and(|seen| seen.again);
+        let told = sighting.told()?;
+        let again = sighting.seen.is_some_and(|seen| seen.again) || sighting.iwarp.is_some_and(|brought| brought.again);
+        let names = match (sighting.packet(), sighting.iwarp) {
+            (Some(packet), _) => names(packet).collect(),
+            (None, brought) => brought.map(names_of_segment).unwrap_or_default(),
+        };
         let mut verdict = None;
         for (index, rule) in self.rules.iter_mut().enumerate() {
-            let chosen = rule.chooses(packet, again, from, to);
+            let chosen = rule.chooses(&names, again, from, to);
             if chosen && verdict.is_none() {
-                verdict = Some((rule.act, index, packet.told()));
+                verdict = Some((rule.act, index, told));
             }
         }
         verdict
@@ -104,11 +109,11 @@ impl Rules {
 
 impl Rule {
     /// Counts a packet, if it fits, and says whether it is the one.
-    fn chooses(&mut self, packet: &Packet, again: bool, from: usize, to: Option<usize>) -> bool {
+    fn chooses(&mut self, names: &[&str], again: bool, from: usize, to: Option<usize>) -> bool {
         let fits = (again || !self.again_sent)
             && (self.from.is_none() || self.from == Some(from))
             && (self.to.is_none() || self.to == to)
-            && names(packet).any(|name| name.eq_ignore_ascii_case(&self.name));
+            && names.iter().any(|name| name.eq_ignore_ascii_case(&self.name));
         self.met += u64::from(fits);
         fits && self.nth.map_or(true, |nth| nth == self.met)
     }
@@ -126,6 +131,11 @@ pub fn usual_name(packet: &Packet) -> &'static str {
 pub fn names(packet: &Packet) -> impl Iterator<Item = &'static str> {
     let short = packet.cm().map(|message| message.kind.short());
     [packet.name(), without_service(packet.name()), ANY].into_iter().chain(short).chain(packet.refusal())
+}
+
+/// All names that a TCP segment of an iWARP connection goes by: those of the units that end in it.
+fn names_of_segment(brought: &Brought) -> Vec<&'static str> {
+    brought.units.iter().map(|unit| unit.kind.name()).chain([ANY]).collect()
 }
 
 /// As the ladder shows it: RC is the usual one.

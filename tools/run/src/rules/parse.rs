@@ -5,6 +5,7 @@ use crate::lanes::wrap;
 use crate::statement::Statement;
 use anyhow::{bail, Result};
 use roce::cm::Kind;
+use roce::iwarp;
 use roce::opcode::TABLE;
 use std::time::Duration;
 
@@ -112,7 +113,10 @@ impl<'a> Words<'a> {
 /// Every name that a packet can have.
 pub fn known_names() -> impl Iterator<Item = &'static str> {
     let opcodes = TABLE.iter().flat_map(|row| [row.name, without_service(row.name)]);
-    opcodes.chain(messages().flat_map(|kind| [kind.name(), kind.short()])).chain(["NAK", "RNR NAK", ANY])
+    opcodes
+        .chain(messages().flat_map(|kind| [kind.name(), kind.short()]))
+        .chain(["NAK", "RNR NAK", ANY])
+        .chain(iwarp::names())
 }
 
 /// The same for people, in lines.
@@ -121,7 +125,8 @@ fn groups() -> Vec<String> {
     // The other services have some of the same, and no more.
     let opcodes: Vec<&str> = TABLE.iter().filter_map(|row| row.name.strip_prefix("RC ")).collect();
     let opcodes = format!("RC, UC, UD, XRC and then: {}", opcodes.join(", "));
-    let groups = [format!("{ANY} for any; NAK, RNR NAK; CNP"), messages.join(", "), opcodes];
+    let iwarp: Vec<&str> = iwarp::names().collect();
+    let groups = [format!("{ANY} for any; NAK, RNR NAK; CNP"), messages.join(", "), opcodes, iwarp.join(", ")];
     groups.iter().flat_map(|group| wrap(group, WIDTH)).collect()
 }
 

@@ -1,6 +1,7 @@
 //! A capture as a comparison sees it: its connections, and a count of the rest. Packets are read and forgotten.
 
 use super::conversation::Conversation;
+use super::iwarp::Messages;
 use roce::cm::Kind;
 use roce::icrc::Icrc;
 use roce::opcode::Operation;
@@ -48,6 +49,8 @@ pub struct Capture {
     pub(super) commented: bool,
     /// The connections, in the order in which they began.
     pub(super) conversations: Vec<Conversation>,
+    /// What iWARP it has.
+    pub(super) iwarp: Messages,
 }
 
 impl Capture {
@@ -56,6 +59,9 @@ impl Capture {
         let mut capture = Capture::default();
         while let Some(record) = &reader.next()? {
             capture.frames += 1;
+            if let Some(brought) = record.iwarp {
+                capture.iwarp.see(record.number, brought);
+            }
             match &record.frame {
                 Frame::Roce(packet) if packet.opcode.operation == Operation::Congestion => capture.congestion += 1,
                 Frame::Roce(packet) => {

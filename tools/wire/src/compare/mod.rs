@@ -10,6 +10,7 @@
 //! 3. [`facts`]: a row for each message and request, in words that are the same in every run; a [`descriptor`] tells what a key
 //!    is for.
 //! 4. [`judge`]: two lists of rows side by side; what explains the rest comes first.
+//!    Over TCP all of that is simpler: [`iwarp`].
 //! 5. [`hints`]: what that means. [`notes`]: what does not matter. [`report`]: all of it for people and tools.
 
 mod capture;
@@ -17,6 +18,7 @@ mod conversation;
 mod descriptor;
 mod facts;
 mod hints;
+mod iwarp;
 mod judge;
 mod notes;
 mod quality;
@@ -34,6 +36,9 @@ use roce::Other;
 
 /// Compares your capture with a reference, for example one of a lesson.
 pub fn compare(mine: &Capture, reference: &Capture) -> Report {
+    if !mine.iwarp.is_empty() || !reference.iwarp.is_empty() {
+        return iwarp::compare(&mine.iwarp, &reference.iwarp);
+    }
     let mut report = Report { problems: problems(mine, reference), ..Report::default() };
     if !report.problems.is_empty() {
         return report;

@@ -19,6 +19,7 @@ mod why;
 pub use event::Run;
 pub use lesson::Lesson;
 
+use crate::show::iwarp;
 use crate::show::parts::{parts, Part};
 use code::Code;
 use event::Event;
@@ -81,7 +82,13 @@ pub fn run(file: &[u8], name: &str, lesson: Option<&Lesson>) -> Result<Run, Erro
                     player.open_if(step.is_some_and(|step| shows.iter().any(|shown| shown.has_packets_of(&step.act))));
                     player.show(sighting.data, parts(sighting, packet), sighting.length);
                 }
-                (Frame::Other(other), _) => others.see(*other),
+                (Frame::Other(other), entry) => match (sighting.iwarp, entry) {
+                    (Some(brought), Some(entry)) => {
+                        player.segment(entry);
+                        player.show(sighting.data, iwarp::parts(&sighting.record, brought), sighting.length);
+                    }
+                    _ => others.see(*other),
+                },
                 _ => {}
             },
             _ => {}
@@ -218,6 +225,13 @@ impl Player {
         let event = self.add(entry, label, "", words);
         (event.code, event.qp, event.memory, event.why, event.begins) = (code, qp, memory, why, begins);
         event.device = step.filter(|step| step.device).map(|_| true);
+    }
+
+    /// A TCP segment of an iWARP connection. Stories, queue pairs and memory are told in RoCE's packets.
+    fn segment(&mut self, entry: Entry) {
+        let (label, words) = entry.text.split_once("  ").unwrap_or((&entry.text, ""));
+        let (label, words) = (label.to_owned(), words.to_owned());
+        self.add(entry, label, "", words);
     }
 
     /// What the last packet holds.

@@ -1,8 +1,10 @@
 //! One packet byte by byte: hexadecimal beside field, value and meaning.
 
+use super::iwarp;
 use super::parts::{parts, Part, Value};
 use roce::link::{tunnels, Datagram};
 use roce::packet::Frame;
+use roce::tcp::Segment;
 use run::capture::{Error, Reader, Record};
 use run::file::Event;
 use run::look::printable;
@@ -69,7 +71,14 @@ fn frame(sighting: &Sighting) -> String {
             let inside = packet.datagram.is_tunnelled.then(|| format!(", inside {}", tunnels(record.link, data)));
             (format!("{}, {src} -> {dst}{}", packet.name(), inside.unwrap_or_default()), sections)
         }
-        Frame::Other(other) => (other.to_string(), dump(0, data)),
+        Frame::Other(other) => match sighting.iwarp {
+            Some(brought) => {
+                let Segment { src, dst, .. } = brought.segment;
+                let sections = iwarp::parts(record, brought).iter().map(|part| section(part, data)).collect();
+                (format!("{}, {src} -> {dst}", run::iwarp::label(brought)), sections)
+            }
+            None => (other.to_string(), dump(0, data)),
+        },
     };
     format!("frame {number}, {length} bytes{recorded}: {title}\n{comment}{rest}")
 }

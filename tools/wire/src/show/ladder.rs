@@ -22,12 +22,12 @@ pub fn write<R: Read>(
 ) -> Result<(), Error> {
     let is_crowd = clients.pairs() > 1;
     let (mut ladder, mut rows) = (Ladder { style, is_crowd, pair: None, comment: None }, Rows::new(clients));
-    let (mut packets, mut others) = (0u64, Others::default());
+    let (mut packets, mut segments, mut others) = (0u64, 0u64, Others::default());
     let mut inside = Inside::default();
     while let Some(sighting) = reader.next()? {
         match rows.next(&sighting) {
             Ok(row) => {
-                packets += 1;
+                *if sighting.iwarp.is_some() { &mut segments } else { &mut packets } += 1;
                 row.inside.into_iter().for_each(|tunnels| inside.see(tunnels));
                 out.write_all(ladder.row(&row).as_bytes())?;
             }
@@ -35,7 +35,12 @@ pub fn write<R: Read>(
         }
     }
     let rest = if others.is_empty() { String::new() } else { format!("; not shown: {others}") };
-    writeln!(out, "{packets} RoCEv2 packets{rest}")?;
+    let found = match (packets, segments) {
+        (_, 0) => format!("{packets} RoCEv2 packets"),
+        (0, _) => format!("{segments} TCP segments of iWARP"),
+        _ => format!("{packets} RoCEv2 packets, {segments} TCP segments of iWARP"),
+    };
+    writeln!(out, "{found}{rest}")?;
     if !inside.is_empty() {
         writeln!(out, "{inside}")?;
     }

@@ -120,20 +120,20 @@ fn payload(title: &str, inner: &Inner, bytes: &[u8], [start, end]: [usize; 2], p
     parts.extend(rest(title, start + known, end));
 }
 
-fn header(header: &Header, bytes: &[u8], start: usize) -> Part {
+pub(super) fn header(header: &Header, bytes: &[u8], start: usize) -> Part {
     let values = header.fields.iter().map(|field| value(field, bytes, start)).collect();
     Part { title: format!("{}  {}", header.name, header.title), start, length: header.length, values }
 }
 
-fn raw(title: &str, start: usize, length: usize) -> Part {
+pub(super) fn raw(title: &str, start: usize, length: usize) -> Part {
     Part { title: title.into(), start, length, values: Vec::new() }
 }
 
-fn rest(title: &str, start: usize, end: usize) -> Option<Part> {
+pub(super) fn rest(title: &str, start: usize, end: usize) -> Option<Part> {
     (start < end).then(|| raw(title, start, end - start))
 }
 
-fn value(field: &Field, bytes: &[u8], start: usize) -> Value {
+pub(super) fn value(field: &Field, bytes: &[u8], start: usize) -> Value {
     let header = bytes.get(start..).unwrap_or(&[]);
     let (value, meaning) = match (field.slice(header), field.base, field.read(header)) {
         (None, ..) => (String::new(), "cut: not recorded".into()),

@@ -18,6 +18,7 @@ mod explain;
 mod files;
 mod growth;
 mod hostile;
+mod iwarp;
 // Frames are counted in builds with assertions.
 mod nvme;
 #[cfg(debug_assertions)]

@@ -73,8 +73,9 @@ impl Sources {
         for folder in CODE.split(' ') {
             code.extend(files(&format!("tools/{folder}"), "").unwrap_or_default());
         }
-        // A run in which one NIC is from this course, or which is of a protocol, belongs to no lesson with a program.
-        let met = [files("captures/met", ".pcapng")?, files(PROTOCOLS, ".pcapng")?].concat();
+        // A run in which one NIC is from this course, or which is of a protocol, belongs to no lesson with a program; nor one over TCP.
+        let met = ["captures/met", "captures/over_tcp", PROTOCOLS].map(|folder| files(folder, ".pcapng"));
+        let met = met.into_iter().collect::<Result<Vec<_>>>()?.concat();
         let met: String = met.iter().map(|path| recorded(path)).collect();
         let code = texts(&code) + &common;
         let differences = read("tools/device/differences.toml")? + &texts(&tree("tools/device/tests"));

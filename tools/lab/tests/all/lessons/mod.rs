@@ -3,6 +3,7 @@
 mod common_library;
 mod going_fast;
 mod gone_peers;
+mod over_tcp;
 mod parameter_server;
 mod rules;
 mod servers;

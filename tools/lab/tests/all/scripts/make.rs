@@ -171,6 +171,27 @@ fn lessons_run_on_the_learners_own_nic() {
     assert!(!output.status.success() && output.stdout.is_empty(), "what is not built does not run");
 }
 
+/// The machines have another driver, which set-up builds first, and the runs have names of their own.
+#[test]
+fn lessons_run_over_tcp() {
+    let checkout = Checkout::new("target");
+    let said = checkout.says(&["lesson-04", "on=siw"]);
+    let run = "[lab][run][lesson-04][--clients=1][--server-args=][--client-args=][--driver=siw][--name=04-siw]";
+    assert_eq!(said, run);
+    let file = checkout.target.join("lab/runs/04-siw/wire.pcapng");
+    write_script(&file, "");
+    for target in ["compare-04", "explain-04", "play-04"] {
+        assert!(checkout.says(&[target, "on=siw"]).contains(file.to_str().unwrap()), "{target}");
+        assert!(!checkout.make(&[target, "on=lab"]).status.success(), "{target}: nothing ran there");
+    }
+    for wrong in
+        [&["break-04", "on=siw"][..], &["step", "on=siw"], &["shell", "on=siw"], &["lesson-04", "on=siw", "log=1"]]
+    {
+        let output = checkout.make(wrong);
+        assert!(!output.status.success() && output.stdout.is_empty(), "{wrong:?}");
+    }
+}
+
 /// Who types `make step && git commit` keeps only what is done. To lay something out, or to ask what went wrong, is no judgement.
 #[test]
 fn what_the_judge_does_not_pass_is_an_error_of_makes_too() {

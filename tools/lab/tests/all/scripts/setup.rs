@@ -157,3 +157,60 @@ fn ctrl_c_ends_a_download_with_words_and_a_second_call_waits_for_the_first() {
     assert!(ends(second, 0).contains("another set-up is running in this folder; waiting for it to end"));
     assert_eq!(unpacked(&machine), "pkg-config=1\n");
 }
+
+/// The headers of the kernel that the lab boots, and a compiler that makes what it's told to.
+const BUILDS_SIW: [&str; 2] = [
+    r#"$make=for word in "$@"; do case $word in M=*) mkdir -p "${word#M=}"; echo module >"${word#M=}/siw.ko" ;; esac; done"#,
+    r#"$strip=shift; cat "$3" >"$2""#,
+];
+const SIW: &str = "a checkout/target/lab/siw/6.1.0-40-amd64/siw.ko";
+
+fn debian_with_make() -> Machine {
+    let machine = debian();
+    for name in ["mktemp", "cp"] {
+        std::os::unix::fs::symlink(program(name), machine.path("usr/bin").join(name)).unwrap();
+    }
+    machine.edit(&[LACKS_NOTHING]);
+    machine.edit(&BUILDS_SIW);
+    machine
+}
+
+#[test]
+fn softiwarps_module_is_built_once_for_the_kernel_that_the_lab_boots() {
+    let machine = debian_with_make();
+    run(&machine, "lab siw", 0, &["building the module siw for Linux 6.1.0-40-amd64, once"]);
+    assert_eq!(fs::read_to_string(machine.path(SIW)).unwrap(), "module\n");
+    let called = fs::read_to_string(machine.path("called")).unwrap();
+    for package in ["linux-headers-6.1.0-40-amd64=1", "linux-source-6.1=1"] {
+        assert!(called.contains(package), "{called}");
+    }
+    assert_eq!(run(&machine, "lab siw", 0, &[]), "", "it's there");
+}
+
+#[test]
+fn where_softiwarps_module_cannot_be_had_the_reason_is_said() {
+    // Ubuntu's kernel brings it.
+    let machine = debian_with_make();
+    machine.edit(&[
+        "lib/modules/6.1.0-40-amd64/modules.dep=kernel/rdma_rxe.ko:\nkernel/drivers/infiniband/sw/siw/siw.ko.zst:",
+    ]);
+    assert_eq!(run(&machine, "lab siw", 0, &[]), "");
+    assert!(!machine.path("called").exists() && !machine.path(SIW).exists());
+
+    let without = |edit: &str, parts: &[&str]| {
+        let machine = debian_with_make();
+        run(machine.edit(&[edit]), "lab siw", 1, parts);
+        assert!(!machine.path(SIW).exists(), "{edit}");
+    };
+    without("-usr/bin/apt-get", &["6.1.0-40-amd64 has no module siw", "only build it from Debian's packages"]);
+    without("-usr/bin/make", &["takes make", "sudo apt-get install make"]);
+    without(
+        "$make=echo the compiler complains; exit 1",
+        &["the compiler complains", "could not be built for Linux 6.1.0-40"],
+    );
+    let other = APT_GET.replace("Inst $name (1 ", "Inst other-$name (1 ");
+    without(
+        &other,
+        &["no linux-headers-6.1.0-40-amd64", "the distribution has replaced that kernel", "Update this machine"],
+    );
+}

@@ -62,7 +62,7 @@ impl Machine {
         for name in commands.split_whitespace() {
             symlink(program(name), machine.path("usr/bin").join(name)).unwrap();
         }
-        for script in ["setup.sh", "doctor.sh", "capture.sh", "needs.sh", "needs.txt"] {
+        for script in ["setup.sh", "doctor.sh", "capture.sh", "needs.sh", "needs.txt", "siw.sh"] {
             machine.edit(&[&format!("a checkout/tools/lab/{script}={}", read(script))]);
         }
         machine

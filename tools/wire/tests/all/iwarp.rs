@@ -1,0 +1,165 @@
+//! The second wire: runs of lesson 05 and others with RDMA inside TCP, recorded in the lab on Linux 6.1's siw.
+
+use crate::files::{root, text};
+use roce::iwarp::{Crc, Kind};
+use run::capture::Reader;
+use run::lanes::{self, Style};
+use std::path::{Path, PathBuf};
+use testkit::tshark;
+use wire::compare::{compare, Capture, Report, Verdict};
+use wire::{play, show};
+
+/// The run that the page shows.
+const BUNDLED: &str = "captures/over_tcp/05_rdma_read.pcapng";
+
+fn case(name: &str) -> PathBuf {
+    root().join("tools/wire/tests/all/cases/iwarp").join(name)
+}
+
+fn bundled() -> PathBuf {
+    root().join(BUNDLED)
+}
+
+fn bytes(path: &Path) -> Vec<u8> {
+    std::fs::read(path).unwrap()
+}
+
+/// The units that end in the frames of a file, each with C or S for the side that sent it.
+fn units(path: &Path) -> Vec<String> {
+    let bytes = bytes(path);
+    let (mut reader, mut found) = (Reader::new(bytes.as_slice()).unwrap(), Vec::new());
+    while let Some(sighting) = reader.next().unwrap() {
+        if let Some(brought) = sighting.iwarp {
+            let side = if brought.from_client { 'C' } else { 'S' };
+            found.extend(brought.units.iter().map(|unit| format!("{side} {}", unit.kind.name())));
+        }
+    }
+    found
+}
+
+fn compared(mine: &Path, reference: &Path) -> Report {
+    let [mine, reference] = [mine, reference].map(|path| {
+        let bytes = bytes(path);
+        Capture::read(&mut Reader::new(bytes.as_slice()).unwrap()).unwrap()
+    });
+    compare(&mine, &reference)
+}
+
+fn ladder(path: &Path) -> String {
+    let bytes = bytes(path);
+    let open = || Reader::new(bytes.as_slice()).unwrap();
+    let (mut out, style) = (Vec::new(), Style { width: usize::MAX, ..Style::FILE });
+    show::ladder::write(&mut open(), run::row::clients(&mut open()), style, &mut out).unwrap();
+    text(&out).to_owned()
+}
+
+#[test]
+fn lesson_05_has_the_same_operations_over_tcp() {
+    let expected = [
+        "C MPA Request",
+        "S MPA Reply",
+        "C RDMAP Send",
+        "S RDMAP Send",
+        "C RDMAP Write",
+        "C RDMAP Read Request",
+        "S RDMAP Read Response",
+    ];
+    assert_eq!(units(&bundled()), expected);
+}
+
+/// tshark is an independent decoder: it agrees on each field of each unit, also where units are longer than segments, where there
+/// are CRCs, and where a device says why it ends the connection.
+#[test]
+fn every_field_agrees_with_tshark() {
+    let mut files = vec![bundled()];
+    files.extend(std::fs::read_dir(case("")).unwrap().map(|entry| entry.unwrap().path()));
+    assert!(files.len() > 4, "{files:?}");
+    for file in files {
+        println!("{}: {} units agree", file.display(), tshark::iwarp::agree(&file));
+    }
+}
+
+/// A module that was built to ask for CRCs made this one: the kernel at the other end found them right, and so do we.
+#[test]
+fn every_crc_of_a_run_with_crcs_fits() {
+    let bytes = bytes(&case("crc.pcapng"));
+    let (mut reader, mut fits) = (Reader::new(bytes.as_slice()).unwrap(), 0);
+    while let Some(sighting) = reader.next().unwrap() {
+        for unit in sighting.iwarp.iter().flat_map(|brought| &brought.units) {
+            let expected = if matches!(unit.kind, Kind::Rdmap(_)) { Crc::Ok } else { Crc::Unused };
+            assert_eq!(unit.crc, expected, "frame {}", sighting.number);
+            fits += usize::from(unit.crc == Crc::Ok);
+        }
+    }
+    assert_eq!(fits, 9);
+}
+
+#[test]
+fn what_is_shown_names_units_tags_and_what_tcp_does() {
+    let told = ladder(&bundled());
+    for part in [
+        "── MPA Request ─",
+        "RDMAP Write ─",
+        "len 60  to 0x",
+        "TCP ACK",
+        "TCP FIN",
+        "TCP segments of iWARP; not shown:",
+    ] {
+        assert!(told.contains(part), "no {part}: {told}");
+    }
+    let dropped = ladder(&case("lost-write.pcapng"));
+    assert!(dropped.contains("sent again"), "{dropped}");
+
+    let run = bytes(&bundled());
+    let drawn = lanes::text(&run, Style::FILE, 0..=u64::MAX).unwrap();
+    assert!(drawn.contains("RDMAP Read Response") && drawn.contains("ibv_post_send RDMA_READ"), "{drawn}");
+    let played = play::run(&run, "run", None).unwrap().json();
+    assert!(
+        played.contains("\"RDMAP Write\"") && played.contains("Direct Data Placement, tagged"),
+        "the player has it"
+    );
+}
+
+/// Lengths are in the fields where a reader looks for them, also if a message takes several segments.
+#[test]
+fn a_frame_is_shown_byte_by_byte() {
+    let told = ladder(&bundled());
+    let number =
+        told.lines().find(|line| line.contains("RDMAP Read Request")).unwrap().split_whitespace().next().unwrap();
+    let (bytes, mut out) = (bytes(&bundled()), Vec::new());
+    let which = number.parse().unwrap();
+    show::bytes::write(&mut Reader::new(bytes.as_slice()).unwrap(), which, &mut out).unwrap();
+    let shown = text(&out);
+    for part in [
+        "RDMAP Read Request, 10.47.91.2 -> 10.47.91.1",
+        "TCP  Transmission Control Protocol, 20 bytes",
+        "ULPDU_Length             46",
+        "Opcode                   0x1                 RDMAP Read Request",
+        "RDMARDSZ                 60                  bytes wanted",
+        "nobody asked for CRCs, so it says nothing",
+    ] {
+        assert!(shown.contains(part), "no {part}: {shown}");
+    }
+    assert!(!shown.contains("ICRC"), "{shown}");
+}
+
+#[test]
+fn runs_of_one_wire_are_compared_and_of_two_are_not() {
+    let same = compared(&bundled(), &bundled());
+    assert_eq!((same.verdict(), same.to_string().lines().count()), (Verdict::Same, 1), "{same}");
+    // What the wire has lost and TCP has sent again is not the programs' doing.
+    assert_eq!(compared(&case("lost-write.pcapng"), &bundled()).verdict(), Verdict::Same);
+    let longer = compared(&case("long.pcapng"), &bundled());
+    assert_eq!(longer.verdict(), Verdict::Different);
+    assert!(longer.to_string().contains("RDMAP Write, has 5000 bytes in yours, and 60 in the reference"), "{longer}");
+    let refused = compared(&case("wrong-key.pcapng"), &bundled());
+    assert_eq!(refused.verdict(), Verdict::Different, "{refused}");
+    for (mine, reference) in [
+        (bundled(), root().join("captures/05_rdma_read.pcapng")),
+        (root().join("captures/05_rdma_read.pcapng"), bundled()),
+    ] {
+        let report = compared(&mine, &reference);
+        assert_eq!(report.verdict(), Verdict::Unreadable);
+        assert!(report.to_string().contains("compare runs of one wire"), "{report}");
+    }
+}
