@@ -19,6 +19,10 @@ export PATH := $(HOME)/.cargo/bin:$(PATH):$(lastword $(sort $(wildcard /usr/lib/
 given := blocks client server wire workers log lesson language students to CHANGE HOST NETDEV PCAP PORT REPOSITORY RUNS VARIANT
 $(foreach name,$(given),$(if $(value $(name)),$(eval override export $(name) := $$(value $(name)))))
 override ARGS := $(value ARGS)
+# With ARGS=--timing a run says at its end where the time went, and that begins here.
+ifneq ($(filter --timing,$(ARGS)),)
+export MAKE_BEGAN := $(shell date +%s.%N)
+endif
 # Where a lesson runs: in the lab, on the kernel's own driver; on the device in user space, which only needs a compiler; or on
 # that device with the learner's own NIC in it, mine-nic/. With on=siw it's the lab again, but RDMA travels in TCP there: iWARP.
 # Lesson 20 needs a switch between its nodes, and only the device has one.
@@ -109,13 +113,13 @@ lesson-20: export wire ?= link 1 Gbit/s 5 us; queue 8 KB
 lesson-07: may_fail = $(and $(findstring --puzzle,$(client) $(server)),|| [ $$? -eq 1 ])
 
 .PHONY: $(lessons:%=lesson-%)
-$(lessons:%=lesson-%): lesson-%: ## run lesson NN on emulated machines [client="OPTIONS"] [server="OPTIONS"] [wire="RULES"] [log=all] [on=device|mine|siw]
+$(lessons:%=lesson-%): lesson-%: ## run lesson NN on emulated machines [client="OPTIONS"] [server="OPTIONS"] [wire="RULES"] [log=all] [ARGS=--timing] [on=device|mine|siw]
 	@tools/lab/setup.sh build $(filter lab,$(on)) $(if $(of_driver),lab siw)
 	@$(call build,$@)
 	@$(with_mine)
 	@$(if $(filter all,$(log)),RUST_LOG="$${RUST_LOG:-info}") "$$bin"/$(runner) run $@ --clients="$${workers:-1}" --server-args="$$server" --client-args="$$client" \
 		$${wire:+--wire="$$wire"} $(if $(filter all,$(log)),--all) $(if $(filter 1,$(log)),--log) \
-		$(if $(filter mine,$(on)),--grace=5) $(if $(of_driver),--driver=siw --name=$*-siw) $(may_fail)
+		$(if $(filter mine,$(on)),--grace=5) $(if $(of_driver),--driver=siw --name=$*-siw) $(ARGS) $(may_fail)
 
 # On one machine of the lab the learner's NIC takes the driver's place, and with it the driver's UDP port. The other machine keeps rdma_rxe.
 mine ?= client

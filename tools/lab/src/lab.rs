@@ -7,7 +7,7 @@ use crate::interrupt::{Interrupt, Stopped};
 use crate::kernel::{self, Kernel};
 use crate::machine::{Hardware, Machine, Wiring};
 use crate::options::Options;
-use crate::outcome::{Outcome, Phases};
+use crate::outcome::Outcome;
 use crate::port::SerialPort;
 use crate::record::{Recorded, Recorder};
 use crate::run::Run;
@@ -17,6 +17,7 @@ use crate::terminal::Terminal;
 use crate::{fetch, kvm, libs, payload, usage};
 use anyhow::{Context, Result};
 use run::programs::{Node, CLIENT};
+use run::timing::Timing;
 use run::wire::Scribe;
 use std::env;
 use std::path::PathBuf;
@@ -48,24 +49,25 @@ impl Lab {
     /// # Errors
     /// The lab itself fails, or is interrupted. A program that fails is no error: see [`Outcome`].
     pub fn run(&self, run: &Run, terminal: Option<Terminal>) -> Result<Outcome> {
-        let mut phases = Phases::begin();
+        let mut timing = Timing::begin();
         let wire = run.check()?;
         usage::check_lessons(run, &self.binaries, &self.interrupt)?;
-        phases.end("lessons asked");
+        timing.end("the lesson checks its options");
         let contents = Contents::find(run.options.driver)?;
-        phases.end("host searched");
+        timing.end("the lab looks for what the machines need");
         let is_shell = terminal.is_some();
         let port =
             |node: &Node| if is_shell && node.name == CLIENT { SerialPort::Terminal } else { SerialPort::Output };
         let mut recorder = Recorder::begin(&self.folder.join("runs"), run, &self.interrupt, terminal)?;
         let places = run.nodes.iter().map(|node| Wiring::new(&node.name, port(node)));
         let mut places = places.collect::<Result<Vec<_>>>()?;
-        let machines = self.machines(run, &contents, &places, &mut phases).map_err(|error| {
+        let machines = self.machines(run, &contents, &places, &mut timing).map_err(|error| {
             // Ctrl-C also reaches the commands that the lab runs. If one of them fails then, that isn't the news.
             self.interrupt.check().err().unwrap_or(error)
         });
         let ended =
             machines.and_then(|machines| Session::new(run, wire, machines, &self.interrupt, &mut recorder)?.finish());
+        timing.end("the programs run");
         if let Err(error) = &ended {
             // If this cannot be written, the error is still told. A signal may come before any program runs.
             let _ = match error.downcast_ref() {
@@ -75,16 +77,15 @@ impl Lab {
         }
         let recorded = recorder.finish();
         let Finished { nodes, stopped } = ended?;
-        phases.end("programs run");
         let Recorded { folder, lock: _lock, counts, trouble } = recorded?;
-        let mut outcome = Outcome { nodes, trouble, stopped, counts, phases, folder, _lock };
+        let mut outcome = Outcome { nodes, trouble, stopped, counts, timing, folder, _lock };
         fetch::all(&run.options.out, places.iter_mut().map(|place| &mut place.drive), &mut outcome)?;
-        outcome.phases.end("results read");
+        outcome.timing.end("the run file is ended, and files come back");
         Ok(outcome)
     }
 
     /// All machines, running, with their programs unpacked. The drives are filled while the machines are restored.
-    fn machines(&self, run: &Run, contents: &Contents, places: &[Wiring], phases: &mut Phases) -> Result<Vec<Machine>> {
+    fn machines(&self, run: &Run, contents: &Contents, places: &[Wiring], timing: &mut Timing) -> Result<Vec<Machine>> {
         let kernel = kernel::find(&self.folder, &run.options, &run.requested(), &self.interrupt)?;
         thread::scope(|scope| {
             let filling = scope.spawn(|| {
@@ -96,10 +97,9 @@ impl Lab {
             });
             let (store, hardware) = (self.folder.join("state"), self.hardware(&kernel, &run.options)?);
             let states = States::new(&store, hardware, contents, &kernel, &self.interrupt)?;
-            let mut machines = states.restore(places, phases)?;
+            let mut machines = states.restore(places, timing)?;
             // It does not panic, and if it did, that would be the news.
             filling.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-            phases.end("drives filled");
             machines.iter_mut().try_for_each(begin_to_unpack)?;
             let agents = machines.iter_mut().map(|machine| &mut machine.agent).collect();
             let deadline = Instant::now() + RESTORE_LIMIT;
@@ -110,7 +110,7 @@ impl Lab {
                 }
                 return Err(explain(&mut machines, error));
             }
-            phases.end("drives unpacked");
+            timing.end("the machines unpack the programs");
             Ok(machines)
         })
     }

@@ -3,10 +3,9 @@
 use run::ended;
 use run::exit::Exit;
 use run::recorder::Counts;
-use std::fmt;
+use run::timing::Timing;
 use std::fs::File;
 use std::path::PathBuf;
-use std::time::Instant;
 
 /// How one node's program ended.
 #[derive(Debug, Clone, Default)]
@@ -37,7 +36,7 @@ pub struct Outcome {
     /// What has crossed the wire.
     pub counts: Counts,
     /// Where the time went.
-    pub phases: Phases,
+    pub timing: Timing,
     /// Where the run file and the logs lie. Another run of the same name takes another folder while this is held.
     pub folder: PathBuf,
     /// The folder, locked.
@@ -59,29 +58,5 @@ impl Outcome {
     /// The run file: packets and log lines.
     pub fn file(&self) -> PathBuf {
         self.folder.join("wire.pcapng")
-    }
-}
-
-/// The parts of a run, one after the other, each with the moment of its end; the first is the beginning.
-pub struct Phases(Vec<(&'static str, Instant)>);
-
-impl Phases {
-    /// The run begins.
-    pub fn begin() -> Self {
-        Self(vec![("", Instant::now())])
-    }
-
-    /// What was done since the last call, or the beginning, was this.
-    pub fn end(&mut self, name: &'static str) {
-        self.0.push((name, Instant::now()));
-    }
-}
-
-impl fmt::Display for Phases {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for pair in self.0.windows(2) {
-            write!(f, "{} {} ms, ", pair[1].0, (pair[1].1 - pair[0].1).as_millis())?;
-        }
-        write!(f, "in all {} ms", (self.0[self.0.len() - 1].1 - self.0[0].1).as_millis())
     }
 }

@@ -10,10 +10,10 @@ use crate::initramfs::{self, Contents};
 use crate::interrupt::{Interrupt, Stopped};
 use crate::kernel::Kernel;
 use crate::machine::{Hardware, Machine, Start, Wiring};
-use crate::outcome::Phases;
 use crate::port::SerialPort;
 use crate::qmp::Qmp;
 use anyhow::{Context, Error, Result};
+use run::timing::Timing;
 use run::waiting::wait_for;
 use std::fs::{self, File};
 use std::io;
@@ -56,10 +56,10 @@ impl<'a> States<'a> {
 
     /// Starts all machines where they were saved, each in its place. Those that are not there are built first, and all of them if
     /// they turn out to be of no use.
-    pub fn restore(&self, places: &[Wiring], phases: &mut Phases) -> Result<Vec<Machine>> {
+    pub fn restore(&self, places: &[Wiring], timing: &mut Timing) -> Result<Vec<Machine>> {
         let reading = self.lock(files::READ)?;
         if self.missing(places).is_empty() {
-            match self.start(places, phases) {
+            match self.start(places, timing) {
                 Err(error) if !error.is::<Stopped>() => {
                     eprintln!("lab: cannot use the saved machines ({error:#}); building them again");
                     drop(reading);
@@ -76,7 +76,7 @@ impl<'a> States<'a> {
         if !missing.is_empty() {
             self.build(&missing)?;
         }
-        self.start(places, phases)
+        self.start(places, timing)
     }
 
     fn missing(&self, places: &[Wiring]) -> Vec<u8> {
@@ -93,8 +93,8 @@ impl<'a> States<'a> {
         }
     }
 
-    fn start(&self, places: &[Wiring], phases: &mut Phases) -> Result<Vec<Machine>> {
-        phases.end("states found");
+    fn start(&self, places: &[Wiring], timing: &mut Timing) -> Result<Vec<Machine>> {
+        timing.end("the machines' states are found, or built");
         // The state that was used last is the last to go. Where the time cannot be set, it is that of its building.
         let _ = File::open(&self.folder).and_then(|folder| folder.set_modified(SystemTime::now()));
         let hardware = Hardware { initramfs: self.folder.join("initramfs"), ..self.hardware.clone() };
@@ -105,7 +105,7 @@ impl<'a> States<'a> {
             wait_for(format!("lab: waiting for the machines to be restored (until {} s)", RESTORE_LIMIT.as_secs()));
         let mut machines = (1..).zip(places).map(start).collect::<Result<Vec<_>>>()?;
         self.load(&machines, Instant::now() + RESTORE_LIMIT).map_err(|error| explain(&mut machines, error))?;
-        phases.end("machines restored");
+        timing.end("the machines are restored");
         Ok(machines)
     }
 

@@ -5,7 +5,7 @@ use serde_json::{json, Map, Value};
 
 /// Exit codes, packets by kind, files, and what to do next.
 pub fn text(outcome: &Outcome, timing: bool) -> String {
-    let timing = timing.then(|| format!("timing:   {}", outcome.phases));
+    let timing = timing.then(|| outcome.timing.to_string());
     let logs: Vec<String> = outcome.ran().map(|node| format!("{}.log", node.name)).collect();
     outcome.told().text(timing, &logs)
 }

@@ -30,6 +30,7 @@ use run::file::{names, Line};
 use run::programs::{Node, CLIENT};
 use run::source;
 use run::story::Story;
+use run::timing::Timing;
 use run::wire::{Scribe, Wire};
 use std::cmp::Reverse;
 use std::env;
@@ -104,6 +105,9 @@ pub struct Options {
     /// Also copy the run file to this place
     #[arg(long)]
     pcap: Option<PathBuf>,
+    /// At the end print where the time went
+    #[arg(long)]
+    timing: bool,
     /// Show nothing while the programs run
     #[arg(long)]
     quiet: bool,
@@ -176,10 +180,12 @@ struct Session<'s> {
     stop: Stop,
     /// The signal that has ended the run.
     stopped: Option<i32>,
+    timing: Timing,
 }
 
 /// Runs it; gives our exit status.
 pub fn run(mut run: Run) -> Result<u8> {
+    let timing = Timing::begin();
     let stop = Stop::begin(run.guest != Guest::None)?;
     let results = results()?;
     let story = run.story.take();
@@ -209,14 +215,17 @@ pub fn run(mut run: Run) -> Result<u8> {
         panicked: None,
         stop,
         stopped: None,
+        timing,
     };
+    session.timing.end("the run file is begun");
     session.start()?;
     session.conversation()?;
-    let Session { run, mut recorder, wires, mut processes, programs, stopped, .. } = session;
+    let Session { run, mut recorder, wires, mut processes, programs, stopped, mut timing, .. } = session;
+    timing.end("the programs run");
     processes.dismiss();
     wires.end(&mut recorder)?;
     let exits: Vec<Exit> = programs.iter().filter_map(|program| program.exit).collect();
-    let is_good = recorder.finish(&run, &exits)?;
+    let is_good = recorder.finish(&run, &exits, timing)?;
     processes.end();
     Ok(match (run.guest, &exits[..]) {
         (Guest::Shell, _) => 0,
@@ -378,6 +387,9 @@ impl Session<'_> {
 
     /// Starts all that have not been: the server listens, or is silent, or has ended.
     fn start_others(&mut self) -> Result<()> {
+        if !self.all_started() {
+            self.timing.end("the server's program begins to listen");
+        }
         while !self.all_started() && self.stopped.is_none() {
             self.start()?;
         }

@@ -13,6 +13,7 @@ use run::lines::{clean, Lines};
 use run::plot;
 use run::sighting::Sighting;
 use run::story::Story;
+use run::timing::Timing;
 use run::wire::Scribe;
 use serde_json::Value;
 use std::fs::{self, File};
@@ -113,7 +114,7 @@ impl<'s> Recorder<'s> {
     }
 
     /// Ends the file and says how it went; false if something was wrong beside the exit statuses.
-    pub fn finish(&mut self, run: &Run, exits: &[Exit]) -> Result<bool> {
+    pub fn finish(&mut self, run: &Run, exits: &[Exit], mut timing: Timing) -> Result<bool> {
         // A program's last words need not end in a newline.
         for (node, error) in (0..self.programs.len()).flat_map(|node| [(node, false), (node, true)]) {
             let (program, streams) = &mut self.programs[node];
@@ -142,7 +143,8 @@ impl<'s> Recorder<'s> {
             if self.file.time.is_some() {
                 print(&over_time(&ended.file)?);
             }
-            print(&ended.text(None, &[]));
+            timing.end("the run file is ended");
+            print(&ended.text(run.options.timing.then(|| timing.to_string()), &[]));
         }
         Ok(self.file.trouble.is_none())
     }

@@ -13,7 +13,8 @@ use std::process::Command;
 fn what_the_pages_quote_is_printed_again() {
     let pages = pages(repository()).unwrap();
     let mut wrong = Vec::new();
-    // What needs a NIC that a learner has written is in a folder there, and can't be had from a command alone.
+    // What needs a NIC that a learner has written is in a folder there, and can't be had from a command alone. So is what has times in it,
+    // which no run prints again.
     for path in files::files(Path::new(marks::PRINTED), Path::is_file).unwrap() {
         let (path, kept) = (path.display().to_string(), files::read(&path).unwrap());
         let commands: Vec<&str> = kept.lines().map_while(|line| line.strip_prefix("$ ")).collect();
