@@ -3,6 +3,7 @@
 
 mod captures;
 mod circumstances;
+mod device;
 mod page;
 mod ring;
 mod row;
@@ -11,6 +12,7 @@ mod tcp;
 mod techniques;
 mod tools;
 mod verbs;
+mod waits;
 
 use anyhow::{Context, Result};
 use clap::Parser;
@@ -27,13 +29,15 @@ const PAGE: &str = "docs/benchmarks.md";
 type Kind = (&'static str, &'static str, &'static str, fn(Effort) -> Result<Vec<Row>>);
 
 /// Name, title, what it says, and what measures it.
-const KINDS: [Kind; 6] = [
+const KINDS: [Kind; 8] = [
     ("verbs", "What `common` costs", "Lesson 10 beside perftest: the same operations, sizes, depths and counts. Latencies are medians of all requests.", verbs::figures),
     ("techniques", "What each technique of lesson 10 brings", "WRITEs of 64 bytes, unless something else is said, beside the plain way. A deep queue is fast, and each request in it waits for those before it.", techniques::figures),
     ("store", "GET of lesson 12 by READs, beside a request", "One client, twenty keys, some liked more than others (Zipf), values of some 30 bytes. The client sleeps until its completion comes, and so does the server's program.", store::figures),
     ("ring", "The ring of lesson 13, by ranks", "On the device in user space, all ranks on this machine: a vector of 1 MiB, its bytes by the time of rank 0. More ranks share the same processors.", ring::figures),
     ("tcp", "RDMA beside TCP", "In the same machines. SoftRoCE does in software what a NIC does in hardware: it is for learning, and not for speed.", tcp::figures),
     ("captures", "Reading captures", "`wire show --format tsv`, `wire compare` and `wire explain` beside tshark with twelve of the table's fields: a million packets, of which each 17th is an ACK and the others are WRITEs. What counts is the processor's time.", captures::figures),
+    ("device", "The device beside rdma_rxe", "The same programs on the device in user space and, on rdma_rxe, in the lab's machines. It's no race: the device runs on this machine's processors, and the lab emulates those that rdma_rxe runs on.", device::figures),
+    ("waits", "How long a reader waits", "A lesson that has run before, from `make` to the prompt. Wanted: at most 0.9 s in the lab, and 0.2 s on the device.", waits::figures),
 ];
 
 /// Measures what is called fast here, beside its reference.
@@ -45,7 +49,7 @@ struct Options {
     /// One round with tiny counts: does it still work?
     #[arg(long, conflicts_with = "keep")]
     smoke: bool,
-    /// Measure this kind alone: verbs, techniques, store, ring, tcp or captures. What is kept of the others stays
+    /// Measure this kind alone: verbs, techniques, store, ring, tcp, captures, device or waits. What is kept of the others stays
     #[arg(long, value_name = "KIND")]
     only: Option<String>,
     /// Measure nothing: write the page from what was kept

@@ -75,6 +75,7 @@ impl Contender {
 }
 
 /// What each contender printed, by its name: a text for each round.
+#[derive(Default)]
 pub struct Printed(BTreeMap<String, Vec<String>>);
 
 /// The first port of the turns.
@@ -84,7 +85,7 @@ const ROUNDS: usize = 3;
 
 /// Runs them in turn, round after round, every other one backwards, in two machines of the lab.
 pub fn take_turns(run: &str, contenders: &[Contender], effort: Effort) -> Result<Printed> {
-    let mut told = BTreeMap::<String, Vec<String>>::new();
+    let mut printed = Printed::default();
     for first in (0..effort.rounds).step_by(ROUNDS) {
         let rounds = ROUNDS.min(effort.rounds - first);
         let log = machines(run, contenders, rounds)?;
@@ -92,10 +93,10 @@ pub fn take_turns(run: &str, contenders: &[Contender], effort: Effort) -> Result
         let all = rounds * contenders.len();
         ensure!(turns.len() == all, "there were {} turns of {all}: {}", turns.len(), tail(&log));
         for (name, text) in turns.iter().filter_map(|turn| turn.split_once('\n')) {
-            told.entry(name.to_owned()).or_default().push(text.to_owned());
+            printed.add(name, text.to_owned());
         }
     }
-    Ok(Printed(told))
+    Ok(printed)
 }
 
 /// One run of the machines; gives the client's log.
@@ -124,6 +125,11 @@ fn machines(run: &str, contenders: &[Contender], rounds: usize) -> Result<String
 }
 
 impl Printed {
+    /// One more round of a contender.
+    pub fn add(&mut self, name: &str, text: String) {
+        self.0.entry(name.to_owned()).or_default().push(text);
+    }
+
     /// A number out of each text of a contender; NaN where a turn brought none. Most have to.
     pub fn find(&self, name: &str, find: impl Fn(&str) -> Option<f64>) -> Result<Vec<f64>> {
         let texts = self.0.get(name).map(Vec::as_slice).unwrap_or_default();

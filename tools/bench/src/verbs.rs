@@ -48,7 +48,7 @@ pub fn figures(effort: Effort) -> Result<Vec<Row>> {
         let perftests = |column| told.find(&format!("{what}, perftest"), move |text| perftest(text, column));
         Ok(match other.ends_with("_bw") {
             true => {
-                let others: Vec<f64> = perftests(MEAN)?.iter().map(|mebibytes| mebibytes * 1.048_576).collect();
+                let others: Vec<f64> = perftests(MEAN)?.iter().map(|mebibytes| mebibytes * MEBIBYTE).collect();
                 Row::beside(what, "MB/s", &told.rate(what)?, other, &others).limit(0.95)
             }
             false => Row::beside(what, "µs", &told.number(what, "median_us")?, other, &perftests(MEDIAN)?).limit(1.05),
@@ -61,6 +61,13 @@ pub fn figures(effort: Effort) -> Result<Vec<Row>> {
 /// peak and mean of MiB in a second.
 const MEAN: usize = 3;
 const MEDIAN: usize = 4;
+/// In MB: perftest counts in MiB.
+pub const MEBIBYTE: f64 = 1.048_576;
+
+/// The mean of a bandwidth, in MiB in a second.
+pub fn mean_bandwidth(text: &str) -> Option<f64> {
+    perftest(text, MEAN)
+}
 
 fn perftest(text: &str, column: usize) -> Option<f64> {
     let row = |line: &str| line.split_whitespace().map(|word| word.parse().ok()).collect::<Option<Vec<f64>>>();

@@ -70,6 +70,8 @@ struct Game<'a> {
     operation: Operation,
     waiter: Waiter<'a>,
     outbox: [u8; SIZE],
+    /// How long the calls of post_send took.
+    posts: Vec<Duration>,
     /// Nobody tells of a plain WRITE.
     polls_memory: bool,
     count: u64,
@@ -83,7 +85,8 @@ impl<'a> Game<'a> {
         let waiter = Waiter::new(desk, if args.text(&WAIT) == "poll" { POLL } else { SLEEP });
         let number = |option| args.number(option).unwrap_or(1).max(1) as u64;
         let (count, signal_every) = (number(&TURNS), number(&SIGNAL));
-        Self { desk, operation, waiter, outbox: [0; SIZE], polls_memory, count, signal_every }
+        let posts = Vec::with_capacity(count as usize);
+        Self { desk, operation, waiter, outbox: [0; SIZE], posts, polls_memory, count, signal_every }
     }
 
     /// The client begins. Half of each turn is a latency.
@@ -120,7 +123,10 @@ impl<'a> Game<'a> {
             self.outbox[SIZE - 8..].copy_from_slice(&turn.to_ne_bytes());
         }
         let wr = SendWr::inline(self.operation, &self.outbox);
-        self.desk.qp.post_send(&if self.is_signaled(turn) { wr } else { wr.unsignaled() })?;
+        let wr = if self.is_signaled(turn) { wr } else { wr.unsignaled() };
+        let before = Instant::now();
+        self.desk.qp.post_send(&wr)?;
+        self.posts.push(before.elapsed());
         if self.polls_memory {
             return Ok(());
         }
@@ -161,13 +167,18 @@ fn client(args: &Args) -> Result<()> {
     let event = desk.events.wait_for(RDMA_CM_EVENT_ESTABLISHED)?;
     let peer = Metadata::decode(event.private_data())?;
     event.ack();
-    let mut latencies = Game::new(&desk, peer, args).serve()?;
-    latencies.sort_unstable();
-    let median = latencies.get(latencies.len() / 2).copied().unwrap_or_default();
-    say!("{}: count={} median_us={:.3}", args.text(&OP), latencies.len(), median.as_nanos() as f64 / 1e3);
+    let mut game = Game::new(&desk, peer, args);
+    let latencies = game.serve()?;
+    let (count, median, post) = (latencies.len(), median_us(latencies), median_us(game.posts));
+    say!("{}: count={count} median_us={median:.3} post_us={post:.3}", args.text(&OP));
     id.disconnect()?;
     desk.events.wait_for(RDMA_CM_EVENT_DISCONNECTED)?.ack();
     Ok(())
+}
+
+fn median_us(mut times: Vec<Duration>) -> f64 {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default().as_nanos() as f64 / 1e3
 }
 
 fn server(args: &Args) -> Result<()> {
