@@ -4,7 +4,7 @@
 
 use anyhow::Result;
 use judge::expected::{Expected, What};
-use judge::{judge, Finding};
+use judge::{judge, seen, Finding};
 use rustix::process::{kill_process, Pid, Signal};
 use std::fs;
 use std::path::Path;
@@ -50,7 +50,7 @@ fn can_be_known(expected: &[Expected], nodes: usize) -> bool {
 
 fn shows_all(file: &Path, expected: &[Expected]) -> bool {
     // It is being written: what is not whole yet will be at the next look.
-    let findings = fs::read(file).ok().and_then(|run| judge(&run, expected).ok());
+    let findings = fs::read(file).ok().and_then(|run| judge(&seen::read(&run).ok()?, expected).ok());
     findings.is_some_and(|findings| findings.iter().all(Finding::is_met))
 }
 

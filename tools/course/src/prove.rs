@@ -14,9 +14,10 @@ use course::reference;
 use course::run::{run, run_built, run_program, Outcome, Place};
 use course::show;
 use course::step::Step;
-use run::files::write;
+use run::files::{bytes, write};
 use run::lanes::Style;
 use std::io::{stdout, Write};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::OnceLock;
@@ -169,8 +170,8 @@ impl Guide<'_> {
         let is_reference = (*place == Place::Device) == change.options.device;
         let is_kept = is_as_told && self.keep && !change.is_exercise && is_reference;
         let why = match outcome {
-            Outcome::Ran { run, findings, .. } if is_kept => {
-                self.keep(&change.name, &show::part(&run, &findings, Style::FILE)?, &run)?;
+            Outcome::Ran { file, run, findings, .. } if is_kept => {
+                self.keep(&change.name, &show::part(&run, &findings, Style::FILE)?, &file)?;
                 String::new()
             }
             // One of these lines contains what it must say.
@@ -194,7 +195,7 @@ impl Guide<'_> {
     }
 
     /// Keeps the part of a run that pages quote; and all of it, if somebody has put a capture of it beside that.
-    fn keep(&self, name: &Name, part: &str, run: &[u8]) -> Result<()> {
+    fn keep(&self, name: &Name, part: &str, run: &Path) -> Result<()> {
         let file = self.project.root.join(format!("captures/changes/{name}.txt"));
         let lines: String = part.lines().map(|line| line.trim_end().to_owned() + "\n").collect();
         // Where nothing is sent and nothing is said there is nothing to quote.
@@ -203,7 +204,7 @@ impl Guide<'_> {
         }
         let capture = file.with_extension("pcapng");
         if capture.exists() {
-            write(&capture, run)?;
+            write(&capture, bytes(run)?)?;
         }
         Ok(())
     }

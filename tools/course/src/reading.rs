@@ -29,8 +29,8 @@ use crate::page::Name;
 use crate::project::Project;
 use anyhow::{ensure, Context, Result};
 use judge::expected::Expected;
-use judge::judge;
-use run::capture::Reader;
+use judge::{judge, seen};
+use run::capture::{Events, Reader};
 use run::file::Event;
 use run::files::bytes;
 use run::pcapng::{Section, Writer};
@@ -98,7 +98,7 @@ impl Question {
     }
 
     /// All answers that are right.
-    pub fn right(&self, capture: &[u8]) -> Result<Vec<String>> {
+    pub fn right(&self, capture: &Events) -> Result<Vec<String>> {
         let Some(expected) = &self.frame else { return Ok(vec![self.answer.clone()]) };
         let findings = judge(capture, std::slice::from_ref(expected))?;
         let numbers: Vec<String> = findings.iter().flat_map(|finding| &finding.found).map(u64::to_string).collect();
@@ -166,7 +166,7 @@ impl Reading {
     }
 
     /// Which questions are answered wrongly by a file's text.
-    pub fn wrong(&self, capture: &[u8], text: &str) -> Result<Vec<&Question>> {
+    pub fn wrong(&self, capture: &Events, text: &str) -> Result<Vec<&Question>> {
         let answers: BTreeMap<String, Value> = basic_toml::from_str(text)
             .context("an answer must be a line like frame = \"31\", with the quotation marks")?;
         let mut wrong = Vec::new();
@@ -188,7 +188,7 @@ impl Reading {
 
     /// Proves a reading task: the right answers are taken, and each one that is missing or wrong is noticed.
     pub fn prove(&self, project: &Project) -> Result<()> {
-        let capture = self.capture(project)?;
+        let capture = seen::read(&self.capture(project)?)?;
         let right = self.questions.iter().map(|question| Ok(question.right(&capture)?.remove(0)));
         let right: Vec<String> = right.collect::<Result<_>>()?;
         let refused = |answers: &[String]| self.wrong(&capture, &self.sheet(answers));

@@ -10,8 +10,9 @@ use crate::project::Project;
 use crate::show;
 use anyhow::{bail, ensure, Context, Result};
 use judge::expected::{Expectation, Expected, What};
-use judge::seen::{self, Seen, BETWEEN};
+use judge::seen::{self, BETWEEN};
 use judge::{judge, Finding};
+use run::capture::Events;
 use run::files::{bytes, read};
 use run::lanes::Style;
 use serde_json::Value;
@@ -71,7 +72,7 @@ pub enum Outcome {
     Refused(String),
     Ran {
         file: PathBuf,
-        run: Vec<u8>,
+        run: Box<Events>,
         /// What there is of what was expected.
         findings: Vec<Finding>,
         /// How it was run, if that was once more; and if all was as told, how else it was run.
@@ -146,11 +147,11 @@ fn run_once(project: &Project, change: &Change, program: &str, place: Place) -> 
     // Of an exercise it also matters what a program does afterwards.
     let enough = if change.is_exercise { &[][..] } else { &expected };
     let file = execute(project, change, &drawn, program, place, enough)?;
-    let run = bytes(&file)?;
+    let run = Box::new(seen::read(&bytes(&file)?)?);
     let nodes: Vec<String> =
         nodes(change, None).into_iter().filter(|(_, line)| is_judged(line)).map(|(node, _)| node).collect();
     let expected = match is_strict(change, place) {
-        true => [expected, own_work(&run, &nodes, program)?].concat(),
+        true => [expected, own_work(&run, &nodes, program)].concat(),
         false => expected,
     };
     let again = show::options(change).replace("{long}", &format!("{}…", drawn.text));
@@ -257,21 +258,20 @@ fn is_strict(change: &Change, place: Place) -> bool {
 }
 
 /// What's asked of every learner's program: that no other one opens the device for it.
-fn own_work(run: &[u8], nodes: &[String], program: &str) -> Result<Vec<Expected>> {
+fn own_work(run: &Events, nodes: &[String], program: &str) -> Vec<Expected> {
     let mut others = BTreeSet::new();
-    seen::each(run, |seen| {
-        let Seen::Line(line) = seen else { return };
+    for line in run.lines() {
         let opened = line.field("program").filter(|_| line.fact() == Some("opened"));
         if let Some(other) = opened.filter(|file| nodes.contains(&line.node) && !is_named(program, file)) {
             others.insert((line.node.clone(), other.to_owned()));
         }
-    })?;
+    }
     let never = |(node, other): (String, String)| Expected {
         times: Some(0),
         hint: format!("Your program ran another one, {other}, and that one did the work. Make the calls yourself."),
         ..Expected::new(&node, What::Note(format!("opened{BETWEEN}program={other}")))
     };
-    Ok(others.into_iter().map(never).collect())
+    others.into_iter().map(never).collect()
 }
 
 /// Whether a command names this file: `python3` is one of `python3.11`. In a sandbox it's a word of the wrapped command.

@@ -9,9 +9,8 @@ use anyhow::{Context, Result};
 use judge::expected::What;
 use judge::{Finding, MOST_SHOWN};
 use owo_colors::OwoColorize;
-use run::capture::Reader;
+use run::capture::Events;
 use run::lanes::{self, Style};
-use run::row;
 use std::ops::RangeInclusive;
 use std::process::Command;
 use wire::show::ladder;
@@ -56,7 +55,7 @@ pub fn options(change: &Change) -> String {
 }
 
 /// The lanes around what was found. Where a program ended is told in the findings.
-pub fn part(run: &[u8], findings: &[Finding], style: Style) -> Result<String> {
+pub fn part(run: &Events, findings: &[Finding], style: Style) -> Result<String> {
     let numbers = findings
         .iter()
         .filter(|finding| !matches!(finding.expected.what, What::Exit(_)))
@@ -74,11 +73,10 @@ pub fn part(run: &[u8], findings: &[Finding], style: Style) -> Result<String> {
 }
 
 /// The packets of a run, unless they are too many; each is told whole, however narrow the screen is.
-pub fn packets(run: &[u8], style: Style) -> Result<String> {
+pub fn packets(run: &Events, style: Style) -> Result<String> {
     let mut text = Vec::new();
-    let open = || Reader::new(run).context("this isn't a run file");
     let whole = Style { width: usize::MAX, ..style };
-    ladder::write(&mut open()?, row::clients(&mut open()?), whole, &mut text).context("the run file is damaged")?;
+    ladder::of(run, whole, &mut text).context("the run file is damaged")?;
     let text = String::from_utf8_lossy(&text);
     let (shown, all) = (text.lines().take(MOST_PACKETS), text.lines().count());
     let more = if all > MOST_PACKETS { format!("… and {} more\n", all - MOST_PACKETS) } else { String::new() };
@@ -101,16 +99,20 @@ fn parts(mut numbers: Vec<u64>) -> Vec<RangeInclusive<u64>> {
 }
 
 /// What stands out in a run, whatever was expected of it; of much of that the first.
-pub fn trouble(run: &[u8], style: Style) -> Result<String> {
+pub fn trouble(run: &Events, style: Style) -> Result<String> {
     let trouble = trouble::trouble(run)?.into_iter().take(MOST_TROUBLE);
     Ok(trouble.map(|line| hanging("  ", &line, style.width)).collect())
 }
 
 /// That a program has crashed, if one has.
-pub fn crashes(run: &[u8], style: Style) -> Result<String> {
-    let lines: String = trouble::crashes(run)?.iter().map(|line| hanging("  ", line, style.width)).collect();
+pub fn crashes(run: &Events, style: Style) -> String {
+    let lines: String = trouble::crashes(run).iter().map(|line| hanging("  ", line, style.width)).collect();
     let follows = "  That may be why the rest is missing.\n\n";
-    Ok(if lines.is_empty() { lines } else { lines + follows })
+    if lines.is_empty() {
+        lines
+    } else {
+        lines + follows
+    }
 }
 
 /// One line for each expectation, and what it means if it is not met.

@@ -178,7 +178,7 @@ fn judge(project: &Project, mine: &Mine, step: &Step, place: Place) -> Result<bo
     if !again.is_empty() {
         writeln!(stdout(), "We ran it once more (`lesson` is your program):\n{again}")?;
     }
-    write!(stdout(), "{}{}", show::crashes(&run, style)?, missing(&findings, style))?;
+    write!(stdout(), "{}{}", show::crashes(&run, style), missing(&findings, style))?;
     if let Some(said) = ahead::other_side(&step.change) {
         write!(stdout(), "{}", markdown::hanging("    ", &said, style.width))?;
     }

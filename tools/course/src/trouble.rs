@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use judge::seen::{self, is_end, is_own, names_of, Seen, BETWEEN};
+use run::capture::Events;
 use run::exit::Exit;
 use run::file::Line;
 use run::row::Row;
@@ -47,7 +48,7 @@ struct Saying {
 }
 
 /// Refusals, errors, completions that failed, crashes. The first of it is closest to the cause.
-pub fn trouble(run: &[u8]) -> Result<Vec<String>> {
+pub fn trouble(run: &Events) -> Result<Vec<String>> {
     let mut trouble = Vec::<String>::new();
     let mut nodes = BTreeMap::<String, Saying>::new();
     seen::each(run, |seen| match seen {
@@ -124,14 +125,8 @@ fn why(text: &str, node: &str, last: &str) -> Option<String> {
 }
 
 /// The programs of a run that have crashed: whatever else is missing may follow from that.
-pub fn crashes(run: &[u8]) -> Result<Vec<String>> {
-    let mut all = Vec::new();
-    seen::each(run, |seen| {
-        if let Seen::Line(line) = seen {
-            all.extend(Some(&line).filter(|line| is_end(line)).and_then(crashed));
-        }
-    })?;
-    Ok(all)
+pub fn crashes(run: &Events) -> Vec<String> {
+    run.lines().filter(|line| is_end(line)).filter_map(crashed).collect()
 }
 
 /// That a program has crashed.
@@ -185,9 +180,12 @@ mod tests {
 
     #[test]
     fn nothing_stands_out_where_all_went_well_and_the_cause_comes_first() {
-        let run = |name: &str| std::fs::read(format!("{}/../../captures/{name}.pcapng", env!("CARGO_MANIFEST_DIR")));
-        assert!(trouble(&run("04_rdma_write").unwrap()).unwrap().is_empty());
-        let puzzle = trouble(&run("07_disconnect_flush-puzzle").unwrap()).unwrap();
+        let trouble = |name: &str| {
+            let file = format!("{}/../../captures/{name}.pcapng", env!("CARGO_MANIFEST_DIR"));
+            trouble(&seen::read(&std::fs::read(file).unwrap()).unwrap()).unwrap()
+        };
+        assert!(trouble("04_rdma_write").is_empty());
+        let puzzle = trouble("07_disconnect_flush-puzzle");
         assert!(puzzle.iter().any(|line| line.contains(": the client says: ERR")), "{puzzle:?}");
     }
 }

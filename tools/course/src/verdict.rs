@@ -9,6 +9,7 @@ use crate::reading::{Reading, ANSWERS};
 use crate::run::{run, Outcome, Place};
 use crate::show::{self, bold};
 use anyhow::Result;
+use judge::seen;
 use run::files;
 use run::lanes::Style;
 
@@ -72,7 +73,7 @@ fn of_lesson(attempt: &Attempt, was_solved: bool, style: Style) -> Result<String
 /// Looks at the answers.
 fn read(project: &Project, attempt: &Attempt, reading: &Reading, style: Style) -> Result<Judged> {
     let file = attempt.copy.folder.join(ANSWERS);
-    let wrong = match reading.wrong(&reading.capture(project)?, &files::read(&file)?) {
+    let wrong = match reading.wrong(&seen::read(&reading.capture(project)?)?, &files::read(&file)?) {
         Ok(wrong) => wrong,
         Err(error) => return Ok(Err(format!("{}: {error:#}\n", project.shown(&file)))),
     };

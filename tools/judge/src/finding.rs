@@ -3,6 +3,7 @@
 use crate::expected::{Expected, What, FLUSHED, UNFLUSHED};
 use crate::seen::{self, calls, fits, flushed, gets, is_end, is_node, is_own, notes, Seen, ANY};
 use anyhow::Result;
+use run::capture::Events;
 use run::exit::Exit;
 use run::file::Line;
 use std::fmt;
@@ -48,7 +49,7 @@ impl Finding {
 }
 
 /// Looks for all that is expected of a run.
-pub fn judge(run: &[u8], outcome: &[Expected]) -> Result<Vec<Finding>> {
+pub fn judge(run: &Events, outcome: &[Expected]) -> Result<Vec<Finding>> {
     let finding = |expected: &Expected| Finding {
         expected: expected.clone(),
         found: Vec::new(),
@@ -57,16 +58,15 @@ pub fn judge(run: &[u8], outcome: &[Expected]) -> Result<Vec<Finding>> {
         is_excused: false,
     };
     let mut findings: Vec<Finding> = outcome.iter().map(finding).collect();
-    seen::each(run, |seen| {
-        let Seen::Line(line) = &seen else { return };
-        let Some(count) = flushed(line) else { return };
+    for line in run.lines() {
+        let Some(count) = flushed(line) else { continue };
         for expected in findings.iter_mut().map(|finding| &mut finding.expected) {
             if let (What::Printed(text), true) = (&mut expected.what, is_node(&line.node, &expected.node)) {
                 let other = count.parse::<u32>().map_or(String::new(), |count| (count + 1).to_string());
                 *text = text.replace(FLUSHED, count).replace(UNFLUSHED, &other);
             }
         }
-    })?;
+    }
     seen::each(run, |seen| {
         // Of those that come after another, the last comes first: one event is not found for both.
         for at in (0..findings.len()).rev() {
@@ -227,7 +227,7 @@ mod tests {
     fn recorded(outcome: &str) -> Vec<Finding> {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../captures/04_rdma_write.pcapng");
         let outcome: Vec<Expected> = outcome.lines().map(|line| line.to_owned().try_into().unwrap()).collect();
-        judge(&std::fs::read(file).unwrap(), &outcome).unwrap()
+        judge(&seen::read(&std::fs::read(file).unwrap()).unwrap(), &outcome).unwrap()
     }
 
     #[test]
@@ -257,6 +257,16 @@ mod tests {
     }
 
     #[test]
+    fn a_judged_run_is_decoded_once() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../captures/04_rdma_write.pcapng");
+        let file = std::fs::read(file).unwrap();
+        let before = roce::packet::DECODED.get();
+        let run = seen::read(&file).unwrap();
+        judge(&run, &["client sends: RDMA Write Only".to_owned().try_into().unwrap()]).unwrap();
+        assert_eq!(roce::packet::DECODED.get() - before, run.packets().count() as u64);
+    }
+
+    #[test]
     fn what_is_found_is_told_in_words() {
         let told = |outcome: &str| recorded(outcome)[0].to_string();
         assert_eq!(told("client says: the memory holds"), "the client says: the memory holds (it didn't)");
@@ -268,6 +278,6 @@ mod tests {
         let beside_packets = |outcome: &str| format!("{:#}", recorded(outcome)[0]);
         assert_eq!(beside_packets("client says: rdma_connect"), "the client says: rdma_connect");
         assert!(beside_packets("client sends: REQ").starts_with("the client sends: REQ (frame "));
-        assert_eq!(judge(b"no", &[]).unwrap_err().to_string(), "this isn't a run file");
+        assert_eq!(seen::read(b"no").unwrap_err().to_string(), "this isn't a run file");
     }
 }

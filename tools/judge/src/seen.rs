@@ -1,9 +1,9 @@
 //! Events of a run, as far as a change can expect them, and the names of packets.
 
 use anyhow::{Context, Result};
-use run::capture::Reader;
+use run::capture::Events;
 use run::file::{Event, Line};
-use run::row::{clients, Row, Rows};
+use run::row::Row;
 use run::rules;
 
 /// What is between the things that are said of a packet.
@@ -19,11 +19,15 @@ pub enum Seen {
     Line(Line),
 }
 
+/// Reads a run file, once for everybody who looks at it.
+pub fn read(run: &[u8]) -> Result<Events> {
+    Events::read(run).context("this isn't a run file")
+}
+
 /// Looks at all that happened in a run, in order. Frames that are no RoCE packets are left out.
-pub fn each(run: &[u8], mut look: impl FnMut(Seen)) -> Result<()> {
-    let begin = || Reader::new(run).context("this isn't a run file");
-    let (mut rows, mut reader) = (Rows::new(clients(&mut begin()?)), begin()?);
-    while let Some(event) = reader.event().context("the run file is damaged")? {
+pub fn each(run: &Events, mut look: impl FnMut(Seen)) -> Result<()> {
+    let mut rows = run.rows();
+    for event in run.iter() {
         match event {
             Event::Line(line) => look(Seen::Line(line)),
             Event::Packet(record) => {
@@ -34,7 +38,7 @@ pub fn each(run: &[u8], mut look: impl FnMut(Seen)) -> Result<()> {
             }
         }
     }
-    Ok(())
+    run.to_end().context("the run file is damaged")
 }
 
 pub fn is_node(name: &str, wanted: &str) -> bool {

@@ -11,8 +11,9 @@ pub struct Fact {
     pub fields: Vec<(&'static str, String)>,
 }
 
-/// Words that are only for people. A field of this name isn't recorded.
+/// Words that are only for people. Fields of these names aren't recorded. The cause is why, without what it's about.
 const WHY: &str = "why";
+const CAUSE: &str = "cause";
 /// The same reason as a name, for programs.
 const REASON: &str = "reason";
 
@@ -123,9 +124,14 @@ impl Fact {
         self.fields.iter().find(|(name, _)| *name == key).map(|(_, value)| value.as_str())
     }
 
+    /// Why it has refused something, in a few words for people.
+    pub fn cause(&self) -> Option<&str> {
+        self.get(CAUSE).or_else(|| self.get(WHY))
+    }
+
     /// What is recorded: the sentence, then a line for the name and one for each field.
     pub fn encode(&self) -> String {
-        let own = self.fields.iter().filter(|(key, _)| *key != WHY && !self.name.is_empty());
+        let own = self.fields.iter().filter(|(key, _)| ![WHY, CAUSE].contains(key) && !self.name.is_empty());
         let name = if self.name.is_empty() { String::new() } else { format!("\nfact={}", self.name) };
         own.fold(format!("{self}{name}"), |lines, (key, value)| format!("{lines}\n{key}={value}"))
     }

@@ -138,7 +138,7 @@ impl Network {
     fn take(&mut self, time: Duration, out: Out) {
         match out {
             Out::Deliver { to, frame } => self.deliver(time, to, &frame),
-            Out::Passed { from, frame, comment } => {
+            Out::Passed { from, frame, comment, .. } => {
                 self.marks += usize::from(comment.is_some_and(|comment| comment.starts_with("lab: marked")));
                 let sender = from.and_then(|from| from.checked_sub(RECEIVER + 1));
                 self.passed.extend(sender.map(|sender| (time, sender, frame.len() as u64 + AROUND)));

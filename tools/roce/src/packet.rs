@@ -31,6 +31,15 @@ impl<'a> Frame<'a> {
     pub fn ethernet(frame: &'a [u8]) -> Frame<'a> {
         Frame::decode(LinkType::ETHERNET, frame)
     }
+
+    /// The same frame in another copy of its bytes, so it needn't be decoded again. A switch may have marked the copy; that moves
+    /// no header.
+    pub fn within<'b>(&self, bytes: &'b [u8]) -> Frame<'b> {
+        match self {
+            Frame::Roce(packet) => Frame::Roce(packet.within(bytes)),
+            Frame::Other(other) => Frame::Other(*other),
+        }
+    }
 }
 
 #[cfg(debug_assertions)]
@@ -114,10 +123,25 @@ impl<'a> Packet<'a> {
         }
         let bth = datagram.ip.get(start..).and_then(Bth::read).ok_or(Other::Cut)?;
         let mut packet = Packet { datagram, bth, opcode: opcode::lookup(bth.opcode), cm: None };
-        if bth.dest_qp == 1 && bth.opcode == 0x64 {
-            packet.cm = cm::Message::read(packet.payload());
-        }
+        packet.read_message();
         Ok(packet)
+    }
+
+    fn read_message(&mut self) {
+        if self.bth.dest_qp == 1 && self.bth.opcode == 0x64 {
+            self.cm = cm::Message::read(self.payload());
+        }
+    }
+
+    fn within<'b>(&self, frame: &'b [u8]) -> Packet<'b> {
+        let Packet { datagram, bth, opcode, .. } = *self;
+        let Datagram { ip_offset, udp_offset, wire_length, src, dst, dst_port, is_tunnelled, .. } = datagram;
+        let ip = frame.get(ip_offset..).unwrap_or_default();
+        let ip = &ip[..wire_length.min(ip.len())];
+        let datagram = Datagram { ip, ip_offset, udp_offset, wire_length, src, dst, dst_port, is_tunnelled };
+        let mut packet = Packet { datagram, bth, opcode, cm: None };
+        packet.read_message();
+        packet
     }
 
     /// Where the BTH begins, counted from the IP header.

@@ -2,7 +2,6 @@
 
 use super::look::Sort;
 use super::{iwarp, words};
-use crate::capture::{Error, Reader};
 use crate::file::{lab_comment, Event};
 use crate::sighting::{Record, Sighting};
 use roce::iwarp::Brought;
@@ -10,7 +9,6 @@ use roce::link::{tunnels, Tunnels};
 use roce::packet::{Frame, Packet};
 use roce::track::{Roles, Side};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
 use std::net::IpAddr;
 
 /// One packet, in words.
@@ -75,41 +73,42 @@ impl Row {
     }
 }
 
-/// Turns packets into rows, in the order of the capture.
-#[derive(Debug)]
-pub struct Rows {
-    clients: Clients,
-}
-
-/// What you only know after you've seen all of a capture.
+/// Turns packets into rows, in the order of the capture. Who the client is, it learns as the packets come; whoever has all of them
+/// [shows](Rows::see) them to it beforehand.
 #[derive(Clone, Debug, Default)]
-pub struct Clients {
-    /// For each pair of machines, in order, the one that acts as client.
-    by_pair: BTreeMap<(IpAddr, IpAddr), IpAddr>,
+pub struct Rows {
+    /// For each pair of machines, in order, the one that acts as client: the one that sent a REQ, or opened a TCP connection; for a
+    /// pair without either, the one that sent the first request.
+    clients: BTreeMap<(IpAddr, IpAddr), IpAddr>,
     /// The pairs of which the capture tells it.
     known: BTreeSet<(IpAddr, IpAddr)>,
     /// When the first frame or line was recorded.
     start_ns: Option<u64>,
 }
 
-impl Clients {
+impl Rows {
     /// How many pairs of machines have exchanged packets.
     pub fn pairs(&self) -> usize {
-        self.by_pair.len()
+        self.clients.len()
     }
 
     /// The two machines of a capture that doesn't tell who is the client.
     pub fn guessed(&self) -> Option<[IpAddr; 2]> {
-        let mut pairs = self.by_pair.iter().filter(|(pair, _)| !self.known.contains(pair));
-        let (&(one, other), &client) = pairs.next().filter(|_| self.by_pair.len() == 1)?;
+        let mut pairs = self.clients.iter().filter(|(pair, _)| !self.known.contains(pair));
+        let (&(one, other), &client) = pairs.next().filter(|_| self.clients.len() == 1)?;
         Some([client, if client == one { other } else { one }])
     }
-}
 
-impl Rows {
-    /// Begins a capture whose [`clients`] are known.
-    pub fn new(clients: Clients) -> Rows {
-        Rows { clients }
+    /// Takes note of an event.
+    pub fn see(&mut self, event: &Event) {
+        self.ms(event.time_ns());
+        let Event::Packet(sighting) = event else { return };
+        if let Some(brought) = sighting.iwarp {
+            self.know(iwarp::ends(brought));
+        }
+        if let Some(packet) = sighting.packet() {
+            self.meet(sighting, packet);
+        }
     }
 
     /// Takes note of the next frame; a row if it holds a RoCEv2 packet or is part of an iWARP connection, else what it holds.
@@ -117,30 +116,52 @@ impl Rows {
         let ms = self.ms(sighting.time_ns);
         match (&sighting.frame, sighting.iwarp) {
             (Frame::Roce(packet), _) => Ok(self.row(sighting, packet, ms)),
-            (Frame::Other(_), Some(brought)) => Ok(segment(&sighting.record, brought, ms)),
+            (Frame::Other(_), Some(brought)) => {
+                self.know(iwarp::ends(brought));
+                Ok(segment(&sighting.record, brought, ms))
+            }
             (Frame::Other(other), None) => Err(*other),
         }
     }
 
     /// Milliseconds since the first frame or line that it was asked about; None where the capture doesn't have times.
     pub fn ms(&mut self, now: Option<u64>) -> Option<f64> {
-        self.clients.start_ns = self.clients.start_ns.or(now);
-        now.zip(self.clients.start_ns).map(|(now, start)| now.wrapping_sub(start) as i64 as f64 / 1e6)
+        self.start_ns = self.start_ns.or(now);
+        now.zip(self.start_ns).map(|(now, start)| now.wrapping_sub(start) as i64 as f64 / 1e6)
+    }
+
+    /// The capture tells who the client is, and who the server. Of several requests the first one counts.
+    fn know(&mut self, [client, server]: [IpAddr; 2]) {
+        if self.known.insert(pair(client, server)) {
+            self.clients.insert(pair(client, server), client);
+        }
+    }
+
+    /// Who of the two machines is the client, as far as it's known by now.
+    fn meet(&mut self, sighting: &Sighting, packet: &Packet) -> IpAddr {
+        if let Some(connection) = sighting.connection.filter(|connection| connection.roles != Roles::Guessed) {
+            self.know(connection.ips);
+        }
+        let (src, dst) = (packet.datagram.src, packet.datagram.dst);
+        let from = match sighting.seen {
+            Some(seen) => seen.from,
+            None if packet.opcode.is_response() => Side::Server,
+            None => Side::Client,
+        };
+        *self.clients.entry(pair(src, dst)).or_insert(if from == Side::Client { src } else { dst })
     }
 
     fn row(&mut self, sighting: &Sighting, packet: &Packet, ms: Option<f64>) -> Row {
         let Sighting { record, seen, nvme, .. } = *sighting;
         let (src, dst) = (packet.datagram.src, packet.datagram.dst);
-        // Live, nobody knows the clients beforehand.
-        let asker = if packet.opcode.is_response() { dst } else { src };
-        let client = *self.clients.by_pair.entry(pair(src, dst)).or_insert(asker);
+        let client = self.meet(sighting, packet);
         let from_client = client == src;
         Row {
             frame: record.number,
             ms,
             client,
             server: if from_client { dst } else { src },
-            is_known: self.clients.known.contains(&pair(src, dst)),
+            is_known: self.known.contains(&pair(src, dst)),
             from_client,
             label: words::short_name(packet),
             sort: words::sort(packet),
@@ -172,46 +193,6 @@ fn segment(record: &Record, brought: &Brought, ms: Option<f64>) -> Row {
         inside: None,
         comment: record.comment.map(String::from),
     }
-}
-
-/// The rows of a whole capture.
-pub fn all(capture: &[u8]) -> Result<Vec<Row>, Error> {
-    let mut rows = Rows::new(clients(&mut Reader::new(capture)?));
-    let (mut reader, mut all) = (Reader::new(capture)?, Vec::new());
-    while let Some(sighting) = reader.next()? {
-        all.extend(rows.next(&sighting).ok());
-    }
-    Ok(all)
-}
-
-/// Finds the machines that act as client towards another: those that sent a REQ, or opened a TCP connection; for a pair without
-/// either, the machine that sent the first request. The key is the pair in order.
-pub fn clients<R: Read>(reader: &mut Reader<R>) -> Clients {
-    let (mut by_pair, mut known, mut start_ns) = (BTreeMap::new(), BTreeSet::new(), None);
-    // A damaged file is reported when it is read for the second time.
-    while let Ok(Some(event)) = reader.event() {
-        start_ns = start_ns.or(event.time_ns());
-        if let Event::Packet(Sighting { iwarp: Some(brought), .. }) = event {
-            let [client, server] = iwarp::ends(brought);
-            by_pair.insert(pair(client, server), client);
-            known.insert(pair(client, server));
-        }
-        let Event::Packet(Sighting { frame: Frame::Roce(packet), seen, .. }) = event else { continue };
-        let (src, dst) = (packet.datagram.src, packet.datagram.dst);
-        let from = match seen {
-            Some(seen) => seen.from,
-            None if packet.opcode.is_response() => Side::Server,
-            None => Side::Client,
-        };
-        by_pair.entry(pair(src, dst)).or_insert(if from == Side::Client { src } else { dst });
-    }
-    // Of several requests the first one counts.
-    for connection in reader.connections().iter().rev().filter(|connection| connection.roles != Roles::Guessed) {
-        let [client, server] = connection.ips;
-        by_pair.insert(pair(client, server), client);
-        known.insert(pair(client, server));
-    }
-    Clients { by_pair, known, start_ns }
 }
 
 fn pair(a: IpAddr, b: IpAddr) -> (IpAddr, IpAddr) {

@@ -76,12 +76,62 @@ impl<'a> Sighting<'a> {
         Sighting { record, frame: Frame::decode(record.link, data), ..self }
     }
 
+    /// The same with bytes of its own, so that it can wait: in a switch, or until the rest of a file was read. Nobody has to
+    /// decode or track it again then.
+    pub fn kept(&self) -> Kept {
+        let Record { number, node, time_ns, link, data, length, comment } = self.record;
+        let record = Record { number, node: None, time_ns, link, data: &[], length, comment: None };
+        Kept {
+            node: node.map(str::to_owned),
+            data: data.to_vec(),
+            comment: comment.map(str::to_owned),
+            iwarp: self.iwarp.cloned().map(Box::new),
+            sighting: self.within(record, None, None),
+        }
+    }
+
+    /// The same in another copy of its bytes.
+    fn within<'b>(
+        &self,
+        record: Record<'b>,
+        connection: Option<&'b Connection>,
+        iwarp: Option<&'b Brought>,
+    ) -> Sighting<'b> {
+        let frame = self.frame.within(record.data);
+        let nvme = match (&frame, &self.nvme) {
+            (Frame::Roce(packet), Some(nvme)) => Some(nvme.within(packet)),
+            _ => None,
+        };
+        Sighting { record, frame, seen: self.seen, connection, nvme, iwarp }
+    }
+
     /// The queue pair that the packet comes from. Datagrams say it themselves, for others their connection does; a congestion
     /// notification comes from the device as a whole.
     pub fn src_qp(&self) -> Option<u32> {
         let packet = self.packet()?;
         let is_of_queue_pair = packet.opcode.operation != Operation::Congestion;
         packet.src_qp().or_else(|| self.connection?.qps[self.seen?.from as usize].filter(|_| is_of_queue_pair))
+    }
+}
+
+/// A [`Sighting`] that owns what it's about.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    node: Option<String>,
+    /// The frame's bytes. A switch takes them along, and may mark them.
+    pub(crate) data: Vec<u8>,
+    comment: Option<String>,
+    iwarp: Option<Box<Brought>>,
+    /// The rest.
+    sighting: Sighting<'static>,
+}
+
+impl Kept {
+    /// What was kept, with its connection as somebody else has it.
+    pub fn sighting<'a>(&'a self, connection: Option<&'a Connection>) -> Sighting<'a> {
+        let Kept { node, data, comment, iwarp, sighting } = self;
+        let record = Record { node: node.as_deref(), data, comment: comment.as_deref(), ..sighting.record };
+        sighting.within(record, connection, iwarp.as_deref())
     }
 }
 
@@ -138,6 +188,11 @@ impl Lookout {
     pub fn live<'a>(&'a mut self, node: Option<&'a str>, data: &'a [u8]) -> Sighting<'a> {
         let (link, length) = (LinkType::ETHERNET, data.len());
         self.see(Record { number: 0, node, time_ns: None, link, data, length, comment: None })
+    }
+
+    /// A frame that was seen before, with what's known of its connection by now.
+    pub fn again<'a>(&'a self, kept: &'a Kept) -> Sighting<'a> {
+        kept.sighting(kept.sighting.seen.map(|seen| &self.connections()[seen.connection]))
     }
 
     /// The connections so far, in the order in which they began.

@@ -11,10 +11,10 @@ mod tests;
 use crate::exit::Exit;
 use crate::file::Line;
 use crate::rules::Rules;
-use crate::sighting::{Lookout, Sighting};
+use crate::sighting::{Kept, Lookout, Sighting};
 use crate::switch::{self, Out, Switch};
 use anyhow::Result;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::mem;
 use std::time::{Duration, Instant};
 
@@ -79,11 +79,8 @@ pub trait Scribe {
 pub struct Wire {
     rules: Rules,
     road: Road,
-    /// Sees what is recorded.
+    /// Sees what nodes send, once: the rules, a switch and the recorder get its sighting.
     lookout: Lookout,
-    /// Sees what nodes send into a switch, for the rules. It comes out in another order and perhaps with a mark, and only then is it
-    /// recorded; what never comes out is recorded at once.
-    ahead: Lookout,
     /// When it began, if its time is this machine's.
     begun: Option<Instant>,
     /// How long after the begin it is, if time is virtual.
@@ -96,7 +93,9 @@ struct Road {
     names: Vec<String>,
     switch: Option<Switch>,
     /// What nodes have sent and the switch has not got yet.
-    entering: Vec<(usize, Option<usize>, Vec<u8>)>,
+    entering: Vec<(usize, Option<usize>, Kept)>,
+    /// What is in the switch, by the numbers that it gives: it has the bytes, and they are recorded when they come out.
+    crossing: HashMap<u64, Kept>,
     /// The nodes whose cables are cut.
     cut: BTreeSet<usize>,
 }
@@ -125,8 +124,8 @@ impl Wire {
         let (switch, rules) = (Switch::parse(&of_switch, nodes)?, Rules::parse(&rules, nodes)?);
         let names = nodes.iter().map(|name| (*name).to_owned()).collect();
         let road = Road { names, switch, ..Road::default() };
-        let (lookout, ahead, begun, time) = Default::default();
-        Ok(Wire { rules, road, lookout, ahead, begun, time })
+        let (lookout, begun, time) = Default::default();
+        Ok(Wire { rules, road, lookout, begun, time })
     }
 
     /// Whether nothing can happen on it.
@@ -164,11 +163,10 @@ impl Wire {
         scribe: &mut impl Scribe,
     ) -> Result<Carried> {
         let now = self.now();
-        let Wire { rules, road, lookout, ahead, .. } = self;
+        let Wire { rules, road, lookout, .. } = self;
         let has_switch = road.switch.is_some();
         let name = road.names.get(from).cloned();
-        let (first, mut recorded) = if has_switch { (ahead, Some(lookout)) } else { (lookout, None) };
-        let sighting = first.live(name.as_deref(), frame);
+        let sighting = lookout.live(name.as_deref(), frame);
         let to = ports.target(from, &sighting);
         let passage = rules.pass(&sighting, from, to, now);
         let goes_on = passage.copies > 0;
@@ -177,16 +175,12 @@ impl Wire {
             None => sighting,
         };
         for copy in 1..=passage.copies.max(1) {
-            let lost = if goes_on { road.send(from, to, arriving.data, ports) } else { None };
+            let lost = if goes_on { road.send(from, to, &arriving, ports) } else { None };
             let comes_out_of_switch = has_switch && lost.is_none() && (goes_on || passage.waits);
             if !comes_out_of_switch {
-                let seen = match &mut recorded {
-                    Some(lookout) => lookout.live(name.as_deref(), arriving.data),
-                    None => arriving,
-                };
                 let lost = lost.map(|lost| format!("lab: {lost}"));
                 let done = passage.comment.as_deref().filter(|_| copy >= passage.copies);
-                scribe.packet(from, seen, lost.as_deref().or(done))?;
+                scribe.packet(from, arriving, lost.as_deref().or(done))?;
             }
             arriving = arriving.again();
         }
@@ -194,7 +188,7 @@ impl Wire {
             scribe.act(Some(from), "rule", line)?;
         }
         if let Some(waited) = &passage.then {
-            road.send(from, to, waited, ports);
+            road.send(from, to, &waited.sighting(None), ports);
         }
         if passage.cuts {
             road.cut.insert(from);
@@ -211,7 +205,7 @@ impl Wire {
     /// Lets frames go on that rules have held back until now.
     pub fn let_go(&mut self, ports: &mut impl Ports, scribe: &mut impl Scribe) -> Result<()> {
         while let Some(released) = self.rules.release(self.now()) {
-            let lost = self.road.send(released.from, released.to, &released.frame, ports);
+            let lost = self.road.send(released.from, released.to, &released.frame.sighting(None), ports);
             scribe.act(Some(released.from), "rule", &lost.unwrap_or(released.line))?;
         }
         Ok(())
@@ -220,10 +214,11 @@ impl Wire {
     /// Gives the switch what has been sent until now, node by node: so it's the same whoever was heard first.
     pub fn enter(&mut self) {
         let now = self.now();
-        let Some(switch) = &mut self.road.switch else { return };
-        self.road.entering.sort_by_key(|(from, ..)| *from);
-        for (from, to, frame) in mem::take(&mut self.road.entering) {
-            switch.send(now, from, to, frame);
+        let Road { switch: Some(switch), entering, crossing, .. } = &mut self.road else { return };
+        entering.sort_by_key(|(from, ..)| *from);
+        for (from, to, mut seen) in entering.drain(..) {
+            let number = switch.send(now, from, to, mem::take(&mut seen.data));
+            crossing.insert(number, seen);
         }
     }
 
@@ -234,10 +229,19 @@ impl Wire {
         let outs = self.road.switch.as_mut().map(|switch| switch.advance(now)).unwrap_or_default();
         for (_, out) in outs {
             match out {
-                Out::Passed { from, frame, comment } => {
-                    let name = from.map_or(SWITCH, |from| &self.road.names[from]);
-                    let number = from.map_or_else(|| scribe.other(SWITCH), Ok)?;
-                    scribe.packet(number, self.lookout.live(Some(name), &frame), comment.as_deref())?;
+                Out::Passed { from, number, frame, comment } => {
+                    let sender = from.map_or_else(|| scribe.other(SWITCH), Ok)?;
+                    match self.road.crossing.remove(&number) {
+                        Some(mut seen) => {
+                            seen.data = frame;
+                            scribe.packet(sender, self.lookout.again(&seen), comment.as_deref())?;
+                        }
+                        // The switch itself sends it. Or it's for all, and another copy of it came out before this one was lost.
+                        None => {
+                            let name = from.map_or(SWITCH, |from| &self.road.names[from]);
+                            scribe.packet(sender, self.lookout.live(Some(name), &frame), comment.as_deref())?;
+                        }
+                    }
                 }
                 Out::Deliver { to, frame } => {
                     if let Some(lost) = self.road.arrives(to, frame, ports) {
@@ -261,18 +265,18 @@ impl Wire {
 
 impl Road {
     /// Sends a frame on, and says why it is lost, if it is.
-    fn send(&mut self, from: usize, to: Option<usize>, frame: &[u8], ports: &mut impl Ports) -> Option<String> {
+    fn send(&mut self, from: usize, to: Option<usize>, frame: &Sighting, ports: &mut impl Ports) -> Option<String> {
         let is_cut = |node: &usize| self.cut.contains(node);
         if let Some(cut) = [Some(from), to].into_iter().flatten().find(is_cut) {
             return Some(self.is_cut(cut));
         }
         if self.switch.is_some() {
-            self.entering.push((from, to, frame.to_vec()));
+            self.entering.push((from, to, frame.kept()));
             return None;
         }
         let (cut, reached): (Vec<_>, Vec<_>) =
             to.map_or_else(|| ports.all_but(from), |to| vec![to]).into_iter().partition(is_cut);
-        let full = ports.send(from, &reached, frame);
+        let full = ports.send(from, &reached, frame.data);
         full.map(|node| self.is_full(node)).or_else(|| cut.first().map(|node| self.is_cut(*node)))
     }
 

@@ -4,7 +4,7 @@
 //! program all goes that it had.
 
 use crate::{explain, packed, play};
-use run::capture::Error;
+use run::capture::{Error, Events};
 use serde_json::{json, Value};
 
 /// Memory for a capture of this many bytes, which the page fills. If there isn't that much, the program ends.
@@ -34,8 +34,8 @@ pub unsafe extern "C" fn explain(capture: *const u8, length: usize) -> *const u8
 pub unsafe extern "C" fn play(capture: *const u8, length: usize) -> *const u8 {
     // SAFETY: as the caller says; it owns them, and keeps them while this runs.
     let capture = unsafe { std::slice::from_raw_parts(capture, length) };
-    let run = packed::whole(capture).and_then(|capture| play::run(&capture, "", None));
-    answer(&run.map_or_else(|why| error(why).to_string(), |run| run.json()))
+    let run = packed::reader(capture).map(|reader| Events::most(reader, play::MOST_KEPT));
+    answer(&run.map_or_else(|why| error(why).to_string(), |events| play::run(&events, "", None).json()))
 }
 
 fn error(error: Error) -> Value {

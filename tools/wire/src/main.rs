@@ -3,14 +3,14 @@
 mod source;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use run::capture::{Error, Reader};
+use run::capture::{Error, Events, Reader};
 use run::lanes::{self, Lanes};
 use run::look::Style;
 use run::pcapng::Section;
 use run::plot;
 use run::story;
 use source::Source;
-use std::io::{self, BufWriter, ErrorKind, IsTerminal, LineWriter, Write};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, LineWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use wire::compare::{self, Capture, Verdict};
@@ -111,6 +111,9 @@ enum Command {
     },
 }
 
+/// Of a larger capture, in bytes of memory, there's no picture.
+const MOST_DRAWN: usize = 256 << 20;
+
 #[derive(Clone, Copy, ValueEnum)]
 enum Format {
     Lanes,
@@ -160,7 +163,7 @@ fn show(file: &Path, packet: Option<show::bytes::Which>, format: Option<Format>,
     let result = match (packet, format) {
         (Some(which), _) => show::bytes::write(&mut source.once()?, which, &mut out),
         (None, Some(Format::Tsv)) => show::tsv::write(&mut source.once()?, &mut out),
-        (None, Some(Format::Ladder)) => ladder(&source.kept()?, &mut out),
+        (None, Some(Format::Ladder)) => ladder(&mut source.once()?, &mut out),
         (None, Some(Format::Plot)) => {
             let (seen, read) = plot::read(&mut source.once()?);
             out.write_all(seen.text().as_bytes())?;
@@ -170,7 +173,7 @@ fn show(file: &Path, packet: Option<show::bytes::Which>, format: Option<Format>,
         (None, format) => {
             let source = source.kept()?;
             match format.is_none() && lanes::nodes(&mut source.reader()?).is_none() {
-                true => ladder(&source, &mut out),
+                true => ladder(&mut source.reader()?, &mut out),
                 false => draw(&source, &mut out),
             }
         }
@@ -180,12 +183,11 @@ fn show(file: &Path, packet: Option<show::bytes::Which>, format: Option<Format>,
     result
 }
 
-fn ladder(source: &Source, out: &mut impl Write) -> Result<(), Error> {
-    let clients = run::row::clients(&mut source.reader()?);
+fn ladder(reader: &mut Reader<impl Read>, out: &mut impl Write) -> Result<(), Error> {
     // A file, or another program, gets whole lines.
     let whole = Style { width: usize::MAX, ..Style::FILE };
     let style = if std::io::stdout().is_terminal() { Style::of_output() } else { whole };
-    show::ladder::write(&mut source.reader()?, clients, style, out)
+    show::ladder::write(reader, style, out)
 }
 
 fn draw(source: &Source, out: &mut impl Write) -> Result<(), Error> {
@@ -208,8 +210,11 @@ fn svg(file: &Path, ladder: bool, is_plot: bool) -> Result<(), Error> {
         read?;
         return Ok(std::io::stdout().lock().write_all(seen.picture().0.as_bytes())?);
     }
-    let run = Source::open(file)?.whole()?;
-    let ladder = ladder || lanes::nodes(&mut Reader::new(run.as_slice())?).is_none();
+    let run = Events::most(Source::open(file)?.once()?, MOST_DRAWN);
+    if run.more() > 0 {
+        return Err(Error::msg("it's too large for a picture"));
+    }
+    let ladder = ladder || run.nodes().is_none();
     let (picture, _) = if ladder { lanes::ladder(&run)? } else { lanes::picture(&run, 0..=u64::MAX)? };
     Ok(std::io::stdout().lock().write_all(picture.as_bytes())?)
 }
@@ -220,8 +225,8 @@ fn play(file: &Path, lesson: Option<PathBuf>, is_data: bool, out: Option<PathBuf
     let source = Source::open(file).map_err(in_file(file))?;
     let name = source.name().to_owned();
     let beside = source.beside(if is_data { ".json" } else { ".html" });
-    let capture = source.whole().map_err(in_file(file))?;
-    let run = play::run(&capture, &name, lesson.as_ref()).map_err(in_file(file))?;
+    let capture = Events::most(source.once().map_err(in_file(file))?, play::MOST_KEPT);
+    let run = play::run(&capture, &name, lesson.as_ref());
     let text = match is_data {
         true => run.json(),
         false => play::page::page(&run, &play::page::ladder(&capture)),

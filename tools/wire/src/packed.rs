@@ -8,32 +8,16 @@ use ruzstd::frame_decoder::{BlockDecodingStrategy, FrameDecoder, FrameDecoderErr
 use std::error::Error as StdError;
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 
-/// Of a compressed capture so much is taken into memory where all of it must be there.
-const MOST_UNPACKED: u64 = 256 << 20;
-
 /// Begins to read a capture, compressed or not.
 ///
 /// # Errors
 /// It cannot be read, or is none.
 pub fn reader<'a>(input: impl Read + 'a) -> Result<Reader<Box<dyn Read + 'a>>, Error> {
-    Reader::new(unpacked(input)?.0)
+    Reader::new(unpacked(input)?)
 }
 
-/// A capture as a whole, unpacked; of a compressed one 256 MB at the most. What comes before damage is good, and is returned.
-///
-/// # Errors
-/// Nothing of it can be read.
-pub fn whole<'a>(input: impl Read + 'a) -> Result<Vec<u8>, Error> {
-    let (mut input, is_packed) = unpacked(input)?;
-    let (mut all, most) = (Vec::new(), if is_packed { MOST_UNPACKED } else { u64::MAX });
-    match input.by_ref().take(most).read_to_end(&mut all) {
-        Err(error) if all.is_empty() => Err(unread(error)),
-        _ => Ok(all),
-    }
-}
-
-/// The bytes of a capture, unpacked, and whether they had to be.
-fn unpacked<'a>(mut input: impl Read + 'a) -> Result<(Box<dyn Read + 'a>, bool), Error> {
+/// The bytes of a capture, unpacked if they have to be.
+fn unpacked<'a>(mut input: impl Read + 'a) -> Result<Box<dyn Read + 'a>, Error> {
     let mut magic = Vec::new();
     // A pipe gives its first bytes once.
     input.by_ref().take(4).read_to_end(&mut magic).map_err(unread)?;
@@ -43,7 +27,7 @@ fn unpacked<'a>(mut input: impl Read + 'a) -> Result<(Box<dyn Read + 'a>, bool),
         // pzstd begins with a frame that is to be skipped.
         [0x50..=0x5f, 0x2a, 0x4d, 0x18] => Format::Zstd,
         [0x04, 0x22, 0x4d, 0x18] => Format::Lz4,
-        _ => return Ok((Box::new(Cursor::new(magic).chain(input)), false)),
+        _ => return Ok(Box::new(Cursor::new(magic).chain(input))),
     };
     let input = BufReader::new(Cursor::new(magic).chain(input));
     let inner: Box<dyn Read + 'a> = match format {
@@ -51,7 +35,7 @@ fn unpacked<'a>(mut input: impl Read + 'a) -> Result<(Box<dyn Read + 'a>, bool),
         Format::Zstd => Box::new(Zstd::new(input)),
         Format::Lz4 => Box::new(Lz4(Some(lz4_flex::frame::FrameDecoder::new(input)))),
     };
-    Ok((Box::new(Named { format, inner }), true))
+    Ok(Box::new(Named { format, inner }))
 }
 
 #[derive(Clone, Copy, Debug)]

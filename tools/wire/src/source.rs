@@ -75,14 +75,6 @@ impl Source {
         }
     }
 
-    /// All of it, unpacked.
-    pub fn whole(self) -> Result<Vec<u8>, Error> {
-        match self.is_pipe {
-            true => packed::whole(self.file),
-            false => packed::whole(FileAt { at: self.start, follow: self.follow, file: self.file }),
-        }
-    }
-
     /// Makes it one that can be read more than once.
     pub fn kept(self) -> Result<Source, Error> {
         if !self.is_pipe {

@@ -4,6 +4,7 @@
 
 use judge::expected::{Expectation, Expected};
 use judge::judge;
+use run::capture::Events;
 use serde_json::{json, Value};
 use std::collections::BTreeSet;
 
@@ -94,11 +95,11 @@ impl Challenge {
         }
     }
 
-    /// What the judge says of a run file.
+    /// What the judge says of a run.
     ///
     /// # Errors
-    /// It isn't one, or what's expected isn't understood.
-    pub fn judge(&self, run: &[u8]) -> anyhow::Result<Verdict> {
+    /// What's expected isn't understood.
+    pub fn judge(&self, run: &Events) -> anyhow::Result<Verdict> {
         let findings = judge(run, &self.expected()?)?;
         let lacking: Vec<String> = findings
             .iter()

@@ -200,7 +200,7 @@ impl Node {
         let result = act(&mut self.qp, &mut ctx);
         for effect in ctx.effects {
             match effect {
-                Effect::Say(fact) => self.decides(wire, &fact),
+                Effect::Say(fact) => wire.notes(self.number, fact),
                 Effect::Send(_, packet) => self.out.push_back(packet),
                 Effect::Sent(wc) => self.completes(wc),
                 Effect::Received(wc) => {
@@ -218,10 +218,6 @@ impl Node {
         self.completions.push(Completed { at: self.now, wc, is_polled: false });
     }
 
-    fn decides(&self, wire: &mut Recorded, fact: &Fact) {
-        wire.says(Some(self.number), Line::of_device(&fact.encode()));
-    }
-
     /// Does something with the connection manager, and what that asks for.
     fn manage(&mut self, wire: &mut Recorded, act: impl FnOnce(&mut Cm, Time, &mut Vec<CmEffect>)) {
         let mut effects = Vec::new();
@@ -235,7 +231,7 @@ impl Node {
                     self.messages += 1;
                 }
                 CmEffect::Event(event) => self.hears(wire, &event),
-                CmEffect::Say(fact) => self.decides(wire, &fact),
+                CmEffect::Say(fact) => wire.notes(self.number, fact),
             }
         }
     }
@@ -246,7 +242,7 @@ impl Node {
         match arrival {
             _ if self.is_dead => {}
             Arrival::Damaged(bytes) => {
-                self.decides(wire, &Fact::new("damaged").with("bytes", bytes).with("from", from));
+                wire.notes(self.number, Fact::new("damaged").with("bytes", bytes).with("from", from));
             }
             Arrival::Packet(packet) if packet.dest_qp == QP1 => {
                 let random = RANDOM[self.number];
@@ -259,7 +255,7 @@ impl Node {
             Arrival::Packet(packet) => {
                 let name = packet.row().name;
                 let fact = Fact::new("no_qp").with("packet", name).with("from", from).with("qp", packet.dest_qp);
-                self.decides(wire, &fact);
+                wire.notes(self.number, fact);
             }
         }
     }

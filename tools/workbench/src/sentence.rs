@@ -5,14 +5,14 @@ use crate::node::{Connection, Node, Posted};
 use crate::script::{peer, Operation, Request, Script, NODES};
 use crate::wire::Flight;
 use nic::completion::{Completion, Status};
+use nic::fact::Fact;
+use nic::memory::Refusal;
 use pair::{CLIENT, SERVER};
-use run::capture::Reader;
-use run::file::Line;
 use std::time::Duration;
 
 /// The sentence.
 pub fn sentence(script: &Script, run: &Run) -> String {
-    let seen = Seen { script, run, facts: facts(&run.record.file) };
+    let seen = Seen { script, run };
     let failed = run.nodes.iter().find_map(failed);
     let status = |wc: &Completion| format!("{} ({})", wc.status.name(), wc.status as u32);
     let first = match (seen.cause(failed.is_some()), failed) {
@@ -37,23 +37,16 @@ fn request(node: usize, posted: &Posted) -> String {
     format!("the {}'s {}", NODES[node], name(posted.request.operation))
 }
 
-/// A run, and what its NICs have noted.
+/// A run.
 struct Seen<'a> {
     script: &'a Script,
     run: &'a Run,
-    facts: Vec<Line>,
-}
-
-fn facts(file: &[u8]) -> Vec<Line> {
-    let Ok(mut reader) = Reader::new(file) else { return Vec::new() };
-    let lines = std::iter::from_fn(|| reader.line().ok().flatten());
-    lines.filter(|line| line.program == Line::DEVICE).collect()
 }
 
 impl Seen<'_> {
     /// How often a node's NIC has noted this.
     fn count(&self, node: usize, fact: &str) -> usize {
-        self.facts.iter().filter(|line| line.node == NODES[node] && line.fact() == Some(fact)).count()
+        self.run.record.facts.iter().filter(|(from, noted)| *from == node && noted.name == fact).count()
     }
 
     /// What the first thing was that didn't go its usual way, and what the NICs did about it.
@@ -139,15 +132,12 @@ impl Seen<'_> {
 
     /// Which NIC has refused a request, and why: in its words, unless one has to know what a region is for that.
     fn refusal(&self) -> Option<(String, &str)> {
-        let is_refusal = |line: &&Line| ["refused", "unsent", "unplaced"].contains(&line.fact().unwrap_or_default());
-        let line = self.facts.iter().find(is_refusal)?;
-        let said = line.text.rsplit_once("; ").map_or(line.text.as_str(), |(said, _)| said);
-        let does = if line.fact() == Some("refused") { "refused" } else { "can't reach its own memory for" };
-        let why = match said.rsplit(": ").next().unwrap_or(said) {
-            "no region has this key" => "its key opens none of the memory there",
-            why => why,
-        };
-        Some((format!("the {}'s NIC {does}", line.node), why))
+        let is_refusal = |(_, fact): &&(usize, Fact)| ["refused", "unsent", "unplaced"].contains(&fact.name);
+        let (node, fact) = self.run.record.facts.iter().find(is_refusal)?;
+        let does = if fact.name == "refused" { "refused" } else { "can't reach its own memory for" };
+        let why = fact.cause()?;
+        let why = if why == Refusal::Key.to_string() { "its key opens none of the memory there" } else { why };
+        Some((format!("the {}'s NIC {does}", NODES[*node]), why))
     }
 }
 

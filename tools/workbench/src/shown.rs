@@ -6,9 +6,9 @@ use crate::node::{Completed, Connection, Node, Region};
 use crate::script::{self, Script, Timed, NODES};
 use crate::sentence::sentence;
 use crate::wire::Flight;
-use ::wire::explain::explain;
+use ::wire::explain::explained;
 use ::wire::play;
-use run::capture::Reader;
+use run::capture::Events;
 use run::words::ordinal;
 use serde::Serialize;
 use serde_json::{json, Value};
@@ -154,13 +154,13 @@ struct Complete {
 }
 
 fn told(script: &Script, run: &Run, challenge: Option<&str>) -> anyhow::Result<String> {
-    let file = run.record.file.as_slice();
-    let explanation = explain(&mut Reader::new(file)?)?;
-    let player = play::run(file, "the workbench", None)?;
+    let events = Events::read(run.record.file.as_slice())?;
+    let explanation = explained(&events);
+    let player = play::run(&events, "the workbench", None);
     let numbers: Vec<u64> = player.numbers().collect();
     let sentence = sentence(script, run);
     let told = Told {
-        verdict: challenge.and_then(|name| verdict(name, file, &sentence)),
+        verdict: challenge.and_then(|name| verdict(name, &events, &sentence)),
         sentence: &sentence,
         nodes: run.nodes.iter().zip(NODES).map(|(node, name)| state(node, name)).collect(),
         lines: script.calls.iter().enumerate().map(|(at, call)| made(run, at, call, &numbers)).collect(),
@@ -173,9 +173,9 @@ fn told(script: &Script, run: &Run, challenge: Option<&str>) -> anyhow::Result<S
 }
 
 /// What the judge of a challenge says; None if there's none of this name.
-fn verdict(name: &str, file: &[u8], sentence: &str) -> Option<Judged> {
+fn verdict(name: &str, events: &Events, sentence: &str) -> Option<Judged> {
     let challenge = challenge::all().into_iter().find(|challenge| challenge.name == name)?;
-    let Verdict { passed, says } = challenge.judge(file).ok()?;
+    let Verdict { passed, says } = challenge.judge(events).ok()?;
     let says = if passed { sentence.to_owned() } else { says };
     Some(Judged { passed, says, afterwards: passed.then_some(challenge.afterwards) })
 }

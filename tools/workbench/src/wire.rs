@@ -3,6 +3,7 @@
 use crate::script::NODES;
 use anyhow::Result;
 use nic::datagram;
+use nic::fact::Fact;
 use nic::packet::Packet;
 use roce::Frame;
 use run::file::Line;
@@ -34,6 +35,7 @@ pub struct Recorded {
     wire: Wire,
     air: Air,
     file: File,
+    facts: Vec<(usize, Fact)>,
     /// Why the file isn't whole. From then on nothing is carried.
     error: Option<anyhow::Error>,
 }
@@ -99,6 +101,8 @@ pub struct Record {
     pub flights: Vec<Flight>,
     /// When each event of the file happened.
     pub times: Vec<Duration>,
+    /// What the NICs have noted: which of them, and what.
+    pub facts: Vec<(usize, Fact)>,
 }
 
 impl Recorded {
@@ -110,7 +114,13 @@ impl Recorded {
         let mut wire = Wire::still(rules, &NODES)?;
         wire.time = Some(Duration::ZERO);
         let recorder = Recorder::still(Vec::new(), "workbench", &NODES)?;
-        Ok(Recorded { wire, air: Air::default(), file: File { recorder, times: Vec::new() }, error: None })
+        Ok(Recorded {
+            wire,
+            air: Air::default(),
+            file: File { recorder, times: Vec::new() },
+            facts: Vec::new(),
+            error: None,
+        })
     }
 
     /// Ends the file.
@@ -127,7 +137,7 @@ impl Recorded {
         }
         self.file.recorder.flush()?;
         let file = std::mem::take(self.file.recorder.out());
-        Ok(Record { file, flights: self.air.flights, times: self.file.times })
+        Ok(Record { file, flights: self.air.flights, times: self.file.times, facts: self.facts })
     }
 
     fn keep(&mut self, act: impl FnOnce(&mut Wire, &mut Air, &mut File) -> Result<()>) {
@@ -181,6 +191,12 @@ impl Recorded {
     pub fn goes_on(&mut self, now: Duration) {
         (self.wire.time, self.file.recorder.time, self.air.now) = (Some(now), Some(now), now);
         self.keep(|wire, air, file| wire.let_go(air, file).and_then(|()| wire.cross(air, file)));
+    }
+
+    /// A node's NIC notes something.
+    pub fn notes(&mut self, node: usize, fact: Fact) {
+        self.says(Some(node), Line::of_device(&fact.encode()));
+        self.facts.push((node, fact));
     }
 
     /// A node, or the run as a whole, says something.

@@ -3,7 +3,7 @@
 
 use crate::docs;
 use anyhow::{ensure, Context, Result};
-use run::capture::Reader;
+use run::capture::{Events, Reader};
 use run::files::{bytes, output, read, write};
 use run::lanes::{self, Style};
 use run::pcapng::Section;
@@ -77,7 +77,7 @@ fn over_tcp() -> Result<()> {
     output(&mut command)?;
     let capture = bytes(lab.place.runs.join(name).join("wire.pcapng"))?;
     write(format!("{file}.pcapng"), &capture)?;
-    write(format!("{file}.txt"), lanes::text(&capture, Style::FILE, 0..=u64::MAX)?)?;
+    write(format!("{file}.txt"), lanes::text(&Events::read(&capture[..])?, Style::FILE, 0..=u64::MAX)?)?;
     docs::write()
 }
 

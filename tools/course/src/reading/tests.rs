@@ -30,7 +30,7 @@ fn right_answers_are_taken_however_they_are_written_and_wrong_ones_named() {
     let text = TEXT.replace("IBV_WC_SUCCESS", "ibv_qp_attr.rq_psn").replace("the client\"]", "0.64\"]");
     let (project, task) = (Project::find().unwrap(), task(&text).unwrap());
     task.prove(&project).unwrap();
-    let capture = task.capture(&project).unwrap();
+    let capture = seen::read(&task.capture(&project).unwrap()).unwrap();
     let frame = task.questions[0].right(&capture).unwrap().remove(0);
     let wrong_of = |text: &str| -> Result<Vec<&str>> {
         Ok(task.wrong(&capture, text)?.into_iter().map(|question| &*question.name).collect())

@@ -6,6 +6,7 @@ use course::differences;
 use course::exercise::{Assignment, Exercise};
 use course::project::Project;
 use course::proof::Proof;
+use judge::seen;
 use std::process::Command;
 
 /// All trials of all changes.
@@ -34,6 +35,7 @@ fn every_change_applies_and_every_answer_is_in_its_capture() {
         let name = reading.read.rsplit('/').next().unwrap().trim_end_matches(".pcapng");
         let has = |run: &[u8], text: &str| run.windows(text.len()).any(|window| window == text.as_bytes());
         assert!(has(&whole, name) && !has(&bare, name) && !has(&bare, " --"), "{}", reading.read);
+        let [bare, whole] = [bare, whole].map(|run| seen::read(&run).unwrap());
         for question in &reading.questions {
             assert_eq!(question.right(&bare).unwrap(), question.right(&whole).unwrap(), "{}", question.name);
         }

@@ -6,7 +6,7 @@ use course::run::{run_program, Outcome, Place};
 use course::step::Step;
 use course::trouble::trouble;
 use judge::expected::{Expected, What};
-use judge::{judge, Finding};
+use judge::{judge, seen, Finding};
 use run::capture::Reader;
 use run::lanes::{self, Style};
 use run::story::{self, proof};
@@ -18,7 +18,7 @@ use wire::explain::explain;
 /// What the judge finds, in words that don't quote a line.
 fn found(run: &[u8], outcome: &[Expected]) -> Vec<(bool, Vec<u64>)> {
     let finding = |finding: &Finding| (finding.is_met(), finding.found.clone());
-    judge(run, outcome).unwrap().iter().map(finding).collect()
+    judge(&seen::read(run).unwrap(), outcome).unwrap().iter().map(finding).collect()
 }
 
 #[test]
@@ -34,9 +34,11 @@ fn no_verdict_on_a_step_hangs_on_a_sentence() {
         // The lesson's own programs pass it.
         let change = &step.proofs[0].change;
         let program = format!("lesson-{}", change.name.number());
-        let Outcome::Ran { run, findings, .. } = run_program(&project, change, &program, Place::Device).unwrap() else {
+        let Outcome::Ran { file, findings, .. } = run_program(&project, change, &program, Place::Device).unwrap()
+        else {
             panic!("{} doesn't build", step.name);
         };
+        let run = std::fs::read(file).unwrap();
         let outcome: Vec<Expected> = findings.into_iter().map(|finding| finding.expected).collect();
         let is_fact = |expected: &&Expected| matches!(expected.what, What::Call(_) | What::Event(_) | What::Note(_));
         facts += outcome.iter().filter(is_fact).count();
@@ -48,7 +50,8 @@ fn no_verdict_on_a_step_hangs_on_a_sentence() {
         for (seed, outcome) in [(1, outcome.clone()), (2, opposite.collect())] {
             assert_eq!(found(&reworded(&run, seed), &outcome), found(&run, &outcome), "{}", step.name);
         }
-        assert_eq!(trouble(&reworded(&run, 3)).unwrap().len(), trouble(&run).unwrap().len(), "{}", step.name);
+        let trouble = |run: &[u8]| trouble(&seen::read(run).unwrap()).unwrap().len();
+        assert_eq!(trouble(&reworded(&run, 3)), trouble(&run), "{}", step.name);
     }
     assert!(facts > 50 && never > 20, "{facts} {never}");
 }
@@ -71,7 +74,7 @@ fn no_story_and_no_view_of_a_capture_hangs_on_a_sentence() {
         assert_eq!(explained(&other), explained(&run), "{}", story.file_name());
         // The same lines are open, and the same steps begin at them.
         let drawn = |run: &[u8]| {
-            let text = lanes::story(run, story, Style { color: false, width: 5000 }).unwrap();
+            let text = lanes::story(&seen::read(run).unwrap(), story, Style { color: false, width: 5000 }).unwrap();
             let numbers = text.lines().filter_map(|line| line.split_whitespace().next()?.parse().ok());
             numbers.collect::<Vec<u64>>()
         };

@@ -3,14 +3,13 @@
 use super::{Guest, Run};
 use anyhow::{Context, Result};
 use run::blocks::Blocks;
-use run::capture::Reader;
 use run::ended::Ended;
 use run::exit::Exit;
 use run::file::Line;
 use run::files;
 use run::lanes::{print, Live};
 use run::lines::{clean, Lines};
-use run::plot;
+use run::plot::Plotted;
 use run::sighting::Sighting;
 use run::story::Story;
 use run::timing::Timing;
@@ -32,6 +31,8 @@ pub struct Recorder<'s> {
     /// The program of each node, and the beginning of a line that has no end yet, for each of its two streams.
     programs: Vec<(String, [Lines; 2])>,
     live: Live<'s>,
+    /// What a switch was like over time, if there is one and somebody will see it.
+    plot: Option<Plotted>,
     /// The number of the last event that is in the file for sure.
     written: u64,
     is_full: bool,
@@ -52,7 +53,9 @@ impl<'s> Recorder<'s> {
         let programs = run.nodes.iter().map(|node| (node.program(), Default::default())).collect();
         let live = Live::new(&names, is_silent, story);
         let live = if run.options.quiet || run.guest != Guest::None { live.unnoticed() } else { live };
-        Ok(Recorder { path, _folder: held, file, programs, live, written: 0, is_full: false })
+        let shows_plot = !run.options.json && run.guest != Guest::Only;
+        let plot = run.wire.switch().filter(|_| shows_plot).map(|_| Plotted::default());
+        Ok(Recorder { path, _folder: held, file, programs, live, plot, written: 0, is_full: false })
     }
 
     /// Brings what has happened to the file. That is done whenever we would wait: then all of it is there, whatever happens to us.
@@ -139,9 +142,8 @@ impl<'s> Recorder<'s> {
             // One line, as what a program that has the terminal said comes before it.
             print(&format!("{}\n", Value::Object(ended.json())));
         } else if run.guest != Guest::Only {
-            // What a switch was like shows over time.
-            if self.file.time.is_some() {
-                print(&over_time(&ended.file)?);
+            if let Some(plot) = self.plot.take().filter(|plot| !plot.is_empty()) {
+                print(&format!("\n{}", plot.text()));
             }
             timing.end("the run file is ended");
             print(&ended.text(run.options.timing.then(|| timing.to_string()), &[]));
@@ -152,13 +154,17 @@ impl<'s> Recorder<'s> {
 
 impl Scribe for Recorder<'_> {
     fn packet(&mut self, node: usize, sighting: Sighting<'_>, comment: Option<&str>) -> Result<()> {
-        self.live.event(&self.file.packet(node, sighting, comment)?);
+        let event = self.file.packet(node, sighting, comment)?;
+        self.live.event(&event);
+        self.plot.iter_mut().for_each(|plot| plot.event(&event));
         self.flush_in_time();
         Ok(())
     }
 
     fn line(&mut self, node: Option<usize>, line: Line) -> Result<()> {
-        self.live.event(&self.file.line(node, line)?);
+        let event = self.file.line(node, line)?;
+        self.live.event(&event);
+        self.plot.iter_mut().for_each(|plot| plot.event(&event));
         self.flush_in_time();
         Ok(())
     }
@@ -170,10 +176,4 @@ impl Scribe for Recorder<'_> {
     fn first_trouble(&mut self) -> &mut Option<String> {
         &mut self.file.trouble
     }
-}
-
-/// The plot of a run, with an empty line before it; nothing if nothing has happened.
-fn over_time(file: &Path) -> Result<String> {
-    let (seen, _) = plot::read(&mut Reader::new(File::open(file).context("the run file cannot be read")?)?);
-    Ok(if seen.is_empty() { String::new() } else { format!("\n{}", seen.text()) })
 }

@@ -129,7 +129,8 @@ impl Responder {
     /// Answers a request that can't be carried out. Only a missing receive leaves the queue pair as it was.
     pub(super) fn refuse(&mut self, psn: Psn, name: &str, nak: &Nak, qp: &View, ctx: &mut Ctx) -> Result<(), Broken> {
         let (syndrome, fault) = nak.judge();
-        ctx.say(|| Fact::new("refused").with("psn", psn).with("packet", name).refused(nak).with("answer", syndrome));
+        let refused = || Fact::new("refused").with("psn", psn).with("packet", name).refused(nak);
+        ctx.say(|| refused().with("cause", nak.cause()).with("answer", syndrome));
         self.send_ack(psn, syndrome, qp, ctx)?;
         match fault {
             Fault::Nobodys => {

@@ -72,6 +72,14 @@ impl Nak {
         };
         (Syndrome::Nak(nak), fault)
     }
+
+    /// Why, without what the request was about.
+    pub fn cause(&self) -> &dyn fmt::Display {
+        match self {
+            Nak::Invalidate(_, refusal) | Nak::OwnMemory(refusal) | Nak::Memory { refusal, .. } => refusal,
+            nak => nak,
+        }
+    }
 }
 
 impl fmt::Display for Nak {

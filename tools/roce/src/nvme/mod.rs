@@ -116,6 +116,18 @@ impl Command {
 }
 
 impl Capsule<'_> {
+    /// The same in another copy of its packet.
+    pub fn within<'b>(&self, packet: &Packet<'b>) -> Capsule<'b> {
+        match *self {
+            Capsule::Private(kind, _) => {
+                Capsule::Private(kind, packet.cm().map_or(&[], |message| message.private_data()))
+            }
+            Capsule::Command(command, _) => Capsule::Command(command, packet.payload()),
+            Capsule::Completion(command, _) => Capsule::Completion(command, packet.payload()),
+            Capsule::Data(command) => Capsule::Data(command),
+        }
+    }
+
     /// Its headers, with where in the payload or in the private data they begin.
     pub fn headers(&self) -> Vec<(usize, &'static Header)> {
         match self {

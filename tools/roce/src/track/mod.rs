@@ -30,7 +30,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::net::IpAddr;
 
 /// What is known of a connection.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Connection {
     /// The machines: the client's, the server's.
     pub ips: [IpAddr; 2],
@@ -46,6 +46,13 @@ pub struct Connection {
     pub mtu: Option<u32>,
     numbers: [Numbers; 2],
     requests: [Requests; 2],
+}
+
+impl Connection {
+    /// Whether no more is known of it than of this earlier state of it.
+    pub fn is_as(&self, earlier: &Connection) -> bool {
+        (self.qps, self.mtu) == (earlier.qps, earlier.mtu)
+    }
 }
 
 /// To which connection a packet belongs.

@@ -28,7 +28,7 @@ struct Start {
 }
 
 /// The requests of one side, put together from packets that may be lost, overtaken or sent again.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Requests {
     starts: VecDeque<Start>,
     /// What the latest one does, as long as it lacks its last packet.

@@ -4,6 +4,7 @@
 //! code rather than a crate, because an error must name the byte of the file where reading stopped, a
 //! hostile length must not be believed, and a million packets should take no allocation each.
 
+mod events;
 mod format;
 mod input;
 mod pcapng;
@@ -11,6 +12,7 @@ mod pcapng;
 pub use crate::sighting::Record;
 /// Why a capture cannot be read, shown or annotated. An [`io::Error`] in it is one in writing.
 pub use anyhow::Error;
+pub use events::Events;
 
 use crate::file::{Event, Line};
 use crate::sighting::{Lookout, Sighting};

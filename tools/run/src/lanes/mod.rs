@@ -14,10 +14,10 @@ pub use crate::look::Style;
 pub use live::{print, Live};
 pub use text::wrap;
 
-use crate::capture::{Error, Reader};
+use crate::capture::{Error, Events, Reader};
 use crate::file::{Event, Line};
 use crate::look::{printable, Sort};
-use crate::row::{self, Clients, Row, Rows};
+use crate::row::{Row, Rows};
 use crate::story::Story;
 use roce::track::Side;
 use std::collections::BTreeMap;
@@ -55,54 +55,49 @@ pub fn write<R: Read>(reader: &mut Reader<R>, mut lanes: Lanes, out: &mut impl W
 }
 
 /// A run, or the part of it with these numbers, as text.
-pub fn text(run: &[u8], style: Style, part: RangeInclusive<u64>) -> Result<String, Error> {
+pub fn text(run: &Events, style: Style, part: RangeInclusive<u64>) -> Result<String, Error> {
     let (lanes, entries) = entries(run, style, part)?;
     let drawn = entries.iter().map(|entry| text::entry(style, &lanes.layout(), entry));
     Ok(lanes.heading() + &drawn.collect::<String>())
 }
 
 /// A run told as its story: its steps, of which what the lesson adds is open, and what the programs say.
-pub fn story(run: &[u8], story: &Story, style: Style) -> Result<String, Error> {
-    let nodes = begin(run)?.nodes;
-    let mut told = Teller::new(Lanes::new(&nodes, style), story);
-    let (mut text, mut reader) = (told.lanes.heading(), Reader::new(run)?);
-    while let Some(event) = reader.event()? {
-        text += &told.event(&event);
-    }
+pub fn story(run: &Events, story: &Story, style: Style) -> Result<String, Error> {
+    let mut told = Teller::new(Lanes::new(&begin(run).nodes, style), story);
+    let mut text = told.lanes.heading();
+    text.extend(run.iter().map(|event| told.event(&event)));
+    run.to_end()?;
     Ok(text + &told.end())
 }
 
 /// The same as a picture in SVG, and what it shows in words.
-pub fn picture(run: &[u8], part: RangeInclusive<u64>) -> Result<(String, String), Error> {
+pub fn picture(run: &Events, part: RangeInclusive<u64>) -> Result<(String, String), Error> {
     let (lanes, entries) = entries(run, Style::FILE, part)?;
     Ok(svg::draw(&lanes, &entries))
 }
 
 /// The packets of a run or of any capture as a picture, and what it shows in words.
-pub fn ladder(run: &[u8]) -> Result<(String, String), Error> {
+pub fn ladder(run: &Events) -> Result<(String, String), Error> {
     let (lanes, mut entries) = entries(run, Style::FILE, 0..=u64::MAX)?;
     entries.retain(|entry| entry.to.is_some());
     Ok(svg::draw(&lanes, &entries))
 }
 
 /// Lanes for a whole run or capture, whose nodes and clients are known beforehand.
-pub fn begin(run: &[u8]) -> Result<Lanes, Error> {
-    let clients = row::clients(&mut Reader::new(run)?);
+pub fn begin(run: &Events) -> Lanes {
+    let rows = run.rows();
     // Without names, and without anything that tells who the client is, the addresses have to do.
-    let unnamed = || match clients.guessed() {
+    let unnamed = || match rows.guessed() {
         Some(ips) => ips.map(|ip| ip.to_string()),
         None => Side::BOTH.map(|side| side.name().to_owned()),
     };
-    let nodes = nodes(&mut Reader::new(run)?).unwrap_or_else(|| unnamed().to_vec());
-    let mut lanes = Lanes::new(&nodes, Style::FILE);
-    lanes.rows = Rows::new(clients);
-    Ok(lanes)
+    let nodes = run.nodes().map_or_else(|| unnamed().to_vec(), <[String]>::to_vec);
+    Lanes { rows, ..Lanes::new(&nodes, Style::FILE) }
 }
 
-fn entries(run: &[u8], style: Style, part: RangeInclusive<u64>) -> Result<(Lanes, Vec<Entry>), Error> {
-    let (mut lanes, mut entries) = (Lanes { style, ..begin(run)? }, Vec::new());
-    let mut reader = Reader::new(run)?;
-    while let Some(event) = reader.event()? {
+fn entries(run: &Events, style: Style, part: RangeInclusive<u64>) -> Result<(Lanes, Vec<Entry>), Error> {
+    let (mut lanes, mut entries) = (Lanes { style, ..begin(run) }, Vec::new());
+    for event in run.iter() {
         match lanes.entry(&event) {
             Some(entry) if part.contains(&entry.number) => entries.push(entry),
             // A part of a run tells its stages itself.
@@ -110,6 +105,7 @@ fn entries(run: &[u8], style: Style, part: RangeInclusive<u64>) -> Result<(Lanes
             None => {}
         }
     }
+    run.to_end()?;
     Ok((lanes, entries))
 }
 
@@ -151,7 +147,7 @@ impl Lanes {
         Lanes {
             nodes: nodes.iter().take(MOST_NODES).map(|name| named(name.as_ref())).collect(),
             style,
-            rows: Rows::new(Clients::default()),
+            rows: Rows::default(),
             addresses: BTreeMap::new(),
             stages: BTreeMap::new(),
         }

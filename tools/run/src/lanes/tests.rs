@@ -91,7 +91,7 @@ fn a_picture_holds_no_more_than_what_is_drawn() {
     let ack = acknowledge(1, 2);
     writer.packet(nodes[0], 13_000_000, &ack, ack.len(), Some("lab: dropped <b>")).unwrap();
     let run = writer.into_inner().unwrap();
-    let (svg, words) = picture(&run, 2..=3).unwrap();
+    let (svg, words) = picture(&Events::read(&run[..]).unwrap(), 2..=3).unwrap();
     // The part tells the stage itself, though the line before it has the same.
     assert!(
         svg.contains(">[knock] <tspan class=\"err\">ERR</tspan> ") && svg.contains("&lt;script>&amp;[31m"),
@@ -109,7 +109,7 @@ fn the_ladder_of_any_capture_has_its_two_machines() {
         let ack = acknowledge(from, to);
         writer.packet(interface, 0, &ack, ack.len(), Some(comment)).unwrap();
     }
-    let (svg, words) = ladder(&writer.into_inner().unwrap()).unwrap();
+    let (svg, words) = ladder(&Events::read(&writer.into_inner().unwrap()[..]).unwrap()).unwrap();
     assert!(svg.contains(">0.0.0.2<") && svg.contains(">0.0.0.1<") && !svg.contains("client 0"), "{svg}");
     assert!(svg.contains(">Step 8: A &amp; B write<") && !svg.contains("my own"), "{svg}");
     // Each arrow points to the receiver.
@@ -124,7 +124,7 @@ fn the_ladder_of_any_capture_has_its_two_machines() {
 fn told(name: &str, width: usize) -> String {
     let path = format!("{}/../../captures/{name}.pcapng", env!("CARGO_MANIFEST_DIR"));
     let run = std::fs::read(path).unwrap();
-    super::story(&run, &story::named(name).unwrap(), Style { width, color: false }).unwrap()
+    super::story(&Events::read(&run[..]).unwrap(), &story::named(name).unwrap(), Style { width, color: false }).unwrap()
 }
 
 /// Below the lanes stand some six lines of how it ended.

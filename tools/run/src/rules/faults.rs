@@ -1,7 +1,7 @@
 //! Doing as the rules say: what is recorded of a frame, what goes on, and what is held back for a while.
 
 use super::{Act, Rules};
-use crate::sighting::Sighting;
+use crate::sighting::{Kept, Sighting};
 use roce::Packet;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const MAX_HELD: usize = 4096;
 
 #[derive(Debug)]
 pub(super) struct Held {
-    frame: Vec<u8>,
+    frame: Kept,
     name: &'static str,
     from: usize,
     to: Option<usize>,
@@ -21,7 +21,7 @@ pub(super) struct Held {
 }
 
 /// What becomes of a frame.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Passage {
     /// The frame as its receiver gets it, if that is not as it was sent.
     pub damaged: Option<Vec<u8>>,
@@ -34,20 +34,20 @@ pub struct Passage {
     /// What to say about it.
     pub line: Option<String>,
     /// A frame that goes on after it. It is recorded already.
-    pub then: Option<Vec<u8>>,
+    pub then: Option<Kept>,
     /// Whether its sender's cable is cut from now on.
     pub cuts: bool,
 }
 
 /// A frame that was held back and goes on now.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Released {
     /// The node that has sent it.
     pub from: usize,
     /// The node that it is for; None for all.
     pub to: Option<usize>,
     /// It is recorded already.
-    pub frame: Vec<u8>,
+    pub frame: Kept,
     /// What to say about it.
     pub line: String,
 }
@@ -79,7 +79,7 @@ impl Rules {
             return Passage { comment, line: None, ..passage };
         }
         self.count += 1;
-        let held = Held { frame: sighting.data.to_vec(), name, from, to, is_swapped: act == Act::Swap };
+        let held = Held { frame: sighting.kept(), name, from, to, is_swapped: act == Act::Swap };
         self.held.insert((now + wait, self.count), held);
         Passage { waits: true, ..passage }
     }

@@ -21,6 +21,8 @@ pub struct Carried {
     /// None for all.
     pub to: Option<usize>,
     pub bytes: Vec<u8>,
+    /// The number that its sender got for it.
+    pub number: u64,
     /// The cable by which it has come into the switch where it is.
     pub came_by: Option<usize>,
     /// What is told of its mark.
@@ -30,10 +32,10 @@ pub struct Carried {
 }
 
 impl Carried {
-    pub fn new(from: usize, to: Option<usize>, bytes: Vec<u8>) -> Carried {
+    pub fn new(number: u64, from: usize, to: Option<usize>, bytes: Vec<u8>) -> Carried {
         let class = class(&bytes);
         let is_control = roce::pause::Frame::decode(&bytes).is_some();
-        Carried { from, to, bytes, came_by: None, marked: None, class, is_control }
+        Carried { from, to, bytes, number, came_by: None, marked: None, class, is_control }
     }
 
     /// It is about the link: it goes no further than to its end.

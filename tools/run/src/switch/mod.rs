@@ -102,6 +102,8 @@ pub enum Out {
     Passed {
         /// The node that has sent it.
         from: Option<usize>,
+        /// The number that it got when it was [sent](Switch::send); 0 if it's from nobody.
+        number: u64,
         /// As it is now, perhaps marked.
         frame: Vec<u8>,
         /// That it is lost, or marked, and why.
@@ -131,6 +133,8 @@ pub struct Switch {
     due: BTreeMap<(Duration, u64), Happening>,
     count: u64,
     lot: Lot,
+    /// Frames that nodes have sent.
+    sent: u64,
     /// Frames that have come in, for taking paths in turn.
     turns: u32,
     out: Vec<(Duration, Out)>,
@@ -171,16 +175,20 @@ impl Switch {
             due: BTreeMap::new(),
             count: 0,
             lot: Lot::default(),
+            sent: 0,
             turns: 0,
             out: Vec::new(),
         }
     }
 
-    /// A node hands a frame to its cable, for another node, or for all. There it waits for its turn.
-    pub fn send(&mut self, now: Duration, from: usize, to: Option<usize>, frame: Vec<u8>) {
+    /// A node hands a frame to its cable, for another node, or for all. There it waits for its turn. Its number tells which one it
+    /// is when it comes out.
+    pub fn send(&mut self, now: Duration, from: usize, to: Option<usize>, frame: Vec<u8>) -> u64 {
         let cable = cable::from_node(from);
-        self.cables[cable].push(Carried::new(from, to, frame));
+        self.sent += 1;
+        self.cables[cable].push(Carried::new(self.sent, from, to, frame));
         self.start(now, cable);
+        self.sent
     }
 
     /// When something happens next.
@@ -216,6 +224,11 @@ impl Switch {
     fn at(&mut self, time: Duration, happening: Happening) {
         self.count += 1;
         self.due.insert((time, self.count), happening);
+    }
+
+    fn passes(&mut self, now: Duration, frame: &Carried, comment: Option<String>) {
+        let Carried { from, number, bytes, .. } = frame;
+        self.out.push((now, Out::Passed { from: Some(*from), number: *number, frame: bytes.clone(), comment }));
     }
 
     fn tell(&mut self, now: Duration, event: Event) {
@@ -254,7 +267,7 @@ impl Switch {
     fn comes_in(&mut self, now: Duration, here: usize, frame: Carried) {
         // One for all is recorded where it comes in, one for a node where it leaves the last switch.
         if frame.to.is_none() && here == frame.from % self.settings.ring.max(1) {
-            self.out.push((now, Out::Passed { from: Some(frame.from), frame: frame.bytes.clone(), comment: None }));
+            self.passes(now, &frame, None);
         }
         self.turns = self.turns.wrapping_add(1);
         let turns = self.turns;

@@ -50,8 +50,8 @@ impl Switch {
     /// Tells whoever sends on a cable for how long to be silent.
     fn say(&mut self, now: Duration, cable: usize, priority: u8, quanta: u16) {
         let bytes = pause::Frame::about(priority, quanta).encode(ADDRESS).to_vec();
-        self.out.push((now, Out::Passed { from: None, frame: bytes.clone(), comment: None }));
-        self.cables[back(cable)].push(Carried::new(0, None, bytes));
+        self.out.push((now, Out::Passed { from: None, number: 0, frame: bytes.clone(), comment: None }));
+        self.cables[back(cable)].push(Carried::new(0, 0, None, bytes));
         self.start(now, back(cable));
         if quanta > 0 {
             self.cables[cable].told[usize::from(priority)] = Some(now);

@@ -3,7 +3,7 @@
 use super::cable::CableEnd;
 use super::event::{DROPPED, MARKED};
 use super::frame::Carried;
-use super::{Ecn, Event, Happening, Out, Switch, What, LOOK};
+use super::{Ecn, Event, Happening, Switch, What, LOOK};
 use std::time::Duration;
 
 impl Switch {
@@ -12,7 +12,7 @@ impl Switch {
         let waiting = self.cables[cable].bytes[frame.priority()];
         if let Some(why) = self.why_lost(cable, &frame, waiting) {
             let (port, comment) = (self.name(self.cables[cable].to), Some(format!("lab: {DROPPED}: {why}")));
-            self.out.push((now, Out::Passed { from: Some(frame.from), frame: frame.bytes, comment }));
+            self.passes(now, &frame, comment);
             return self.tell(now, Event { port, what: What::Drop(why) });
         }
         let share = self.settings.ecn.map_or(0.0, |ecn| ecn.share(waiting));
@@ -26,8 +26,8 @@ impl Switch {
             CableEnd::Switch(_) => false,
         };
         if is_last {
-            let (bytes, comment) = (frame.bytes.clone(), frame.marked.take());
-            self.out.push((now, Out::Passed { from: Some(frame.from), frame: bytes, comment }));
+            let comment = frame.marked.take();
+            self.passes(now, &frame, comment);
         }
         self.comes_to_wait(now, &frame);
         self.cables[cable].push(frame);

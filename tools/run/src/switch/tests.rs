@@ -231,7 +231,9 @@ fn a_ring_of_switches_that_pause_each_other_stands_still_for_ever() {
 fn a_lot_loses_about_its_share_and_the_same_ones_each_time() {
     let lost = || {
         let mut switch = switch("link 100 Gbit/s 1 us; queue 64 MB; lose 1 in 100");
-        (0..10_000).for_each(|number| switch.send(Duration::ZERO, 1, Some(0), frame(0, number)));
+        for number in 0..10_000 {
+            switch.send(Duration::ZERO, 1, Some(0), frame(0, number));
+        }
         let out = all(&mut switch);
         delivered(&out, 0).iter().map(|(time, frame)| (*time, number(frame))).collect::<Vec<_>>()
     };
@@ -242,7 +244,9 @@ fn a_lot_loses_about_its_share_and_the_same_ones_each_time() {
 #[test]
 fn several_paths_mix_the_order() {
     let mut switch = switch("link 1 Gbit/s 5 us; paths 2 by 20 us");
-    (0..100).for_each(|number| switch.send(Duration::ZERO, 1, Some(0), frame(0, number)));
+    for number in 0..100 {
+        switch.send(Duration::ZERO, 1, Some(0), frame(0, number));
+    }
     let out = all(&mut switch);
     let order: Vec<u32> = delivered(&out, 0).iter().map(|(_, frame)| number(frame)).collect();
     let mut sorted = order.clone();

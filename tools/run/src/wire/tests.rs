@@ -4,6 +4,7 @@
 use super::*;
 use crate::capture::Reader;
 use roce::icrc::Icrc;
+use roce::packet::DECODED;
 use std::fs::File;
 
 const NODES: [&str; 3] = ["server", "client", "client-2"];
@@ -48,6 +49,8 @@ impl Got {
 #[derive(Default)]
 struct Log {
     events: Vec<String>,
+    /// Packets that a switch has marked.
+    marked: usize,
     trouble: Option<String>,
 }
 
@@ -55,6 +58,7 @@ impl Scribe for Log {
     fn packet(&mut self, node: usize, sighting: Sighting<'_>, comment: Option<&str>) -> Result<()> {
         let again = if sighting.seen.is_some_and(|seen| seen.again) { " again" } else { "" };
         let bad = if sighting.packet().is_some_and(|packet| packet.icrc() == Icrc::Bad) { " bad" } else { "" };
+        self.marked += usize::from(sighting.packet().is_some_and(|packet| packet.datagram.is_marked()));
         let comment = comment.map_or_else(String::new, |comment| format!(": {comment}"));
         self.events.push(format!("{}{again}{bad}{comment}", NODES.get(node).unwrap_or(&"switch")));
         Ok(())
@@ -193,6 +197,55 @@ fn with_a_switch_each_frame_is_recorded_once_and_as_what_it_is() {
         assert!(packets[0].starts_with(first), "{packets:?}");
         assert_eq!(packets[1..], ["client again"], "{rule}: the second one has the first one's number");
     }
+}
+
+#[test]
+fn whatever_is_done_to_a_frame_it_is_decoded_once() {
+    for switch in ["", "link 1 Gbit/s 5 us"] {
+        for (rule, times, recorded) in [
+            ("", 1, 1),
+            ("drop 1st packet", 1, 1),
+            ("cut 1st packet", 1, 1),
+            ("duplicate 1st packet", 1, 2),
+            ("delay 1st packet by 1 ms", 1, 1),
+            ("swap 1st packet", 1, 1),
+            // What arrives is another frame than what was sent: each of the two is decoded.
+            ("corrupt 1st packet", 2, 1),
+        ] {
+            let text = [switch, rule].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("; ");
+            let (mut wire, mut got, mut log) = laid(&text);
+            wire.time = Some(Duration::ZERO);
+            let (frame, before) = (write_first(SERVER as u8), DECODED.get());
+            wire.carry(CLIENT, &frame, &mut got, &mut log).unwrap();
+            wire.enter();
+            while let Some(due) = wire.due() {
+                wire.time = Some(wire.now() + due);
+                wire.let_go(&mut got, &mut log).unwrap();
+                wire.cross(&mut got, &mut log).unwrap();
+            }
+            let packets = log.taken().into_iter().filter(|event| event.starts_with("client")).count();
+            assert_eq!((DECODED.get() - before, packets), (times, recorded), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_mark_of_the_switch_is_recorded_and_needs_no_second_decode() {
+    let (mut wire, mut got, mut log) = laid("link 1 Gbit/s 5 us; ecn 0..1 B");
+    wire.time = Some(Duration::ZERO);
+    let mut frame = write_first(SERVER as u8);
+    roce::link::set_traffic_class(&mut frame[14..], 2);
+    let before = DECODED.get();
+    // They come to the server's port at once, so one waits for the other.
+    for from in [CLIENT, OTHER] {
+        wire.carry(from, &frame, &mut got, &mut log).unwrap();
+    }
+    wire.enter();
+    while let Some(due) = wire.due() {
+        wire.time = Some(wire.now() + due);
+        wire.cross(&mut got, &mut log).unwrap();
+    }
+    assert_eq!((DECODED.get() - before, log.marked), (2, 1), "{:?}", log.events);
 }
 
 #[test]

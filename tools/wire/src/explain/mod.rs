@@ -33,7 +33,7 @@ use roce::opcode::{Operation, Service};
 use roce::packet::{Frame, Packet};
 use roce::track;
 use roce::{Other, Others};
-use run::capture::{Error, Reader};
+use run::capture::{Error, Events, Reader};
 use run::file::{lab_comment, Event};
 use run::sighting::Sighting;
 use std::collections::{BTreeMap, BTreeSet};
@@ -78,28 +78,7 @@ pub fn explain<R: Read>(reader: &mut Reader<R>) -> Result<Explanation, Error> {
     loop {
         match reader.event() {
             Ok(None) => break,
-            Ok(Some(Event::Line(line))) => {
-                state.told.frames = line.number;
-                state.complaints.hear(&line);
-                state.ending.hear(&line);
-            }
-            Ok(Some(Event::Packet(ref record))) => {
-                let place = Moment { frame: record.number, time_ns: record.time_ns };
-                state.told.frames = record.number;
-                state.dropped += u64::from(record.comment.and_then(lab_comment).is_some_and(is_drop));
-                match &record.frame {
-                    Frame::Roce(packet) => {
-                        if packet.datagram.is_tunnelled {
-                            state.told.inside.see(tunnels(record.link, record.data));
-                        }
-                        if packet.is_answer_cut() {
-                            state.snap_length = state.snap_length.max(record.data.len());
-                        }
-                        state.packet(record, packet, place);
-                    }
-                    Frame::Other(other) => state.other(*other, record),
-                }
-            }
+            Ok(Some(event)) => state.event(&event),
             Err(error) if state.told.frames > 0 => {
                 state.told.notes.push(format!("{error:#}"));
                 break;
@@ -110,7 +89,42 @@ pub fn explain<R: Read>(reader: &mut Reader<R>) -> Result<Explanation, Error> {
     Ok(state.ended(reader.connections()))
 }
 
+/// Explains a capture that is in memory.
+pub fn explained(events: &Events) -> Explanation {
+    let mut state = Explaining::default();
+    events.iter().for_each(|event| state.event(&event));
+    state.told.notes.extend(events.to_end().err().map(|error| error.to_string()));
+    state.ended(&events.connections())
+}
+
 impl Explaining {
+    fn event(&mut self, event: &Event) {
+        match event {
+            Event::Line(line) => {
+                self.told.frames = line.number;
+                self.complaints.hear(line);
+                self.ending.hear(line);
+            }
+            Event::Packet(record) => {
+                let place = Moment { frame: record.number, time_ns: record.time_ns };
+                self.told.frames = record.number;
+                self.dropped += u64::from(record.comment.and_then(lab_comment).is_some_and(is_drop));
+                match &record.frame {
+                    Frame::Roce(packet) => {
+                        if packet.datagram.is_tunnelled {
+                            self.told.inside.see(tunnels(record.link, record.data));
+                        }
+                        if packet.is_answer_cut() {
+                            self.snap_length = self.snap_length.max(record.data.len());
+                        }
+                        self.packet(record, packet, place);
+                    }
+                    Frame::Other(other) => self.other(*other, record),
+                }
+            }
+        }
+    }
+
     /// A frame without RoCEv2.
     fn other(&mut self, other: Other, record: &Sighting) {
         self.others.see(other);

@@ -1,6 +1,6 @@
 //! The lesson that a run is of: its story, and its sources.
 
-use run::capture::{Error, Reader};
+use run::capture::{Error, Events};
 use run::story::{self, Story};
 use std::path::Path;
 
@@ -40,18 +40,17 @@ impl Lesson {
     }
 
     /// The variant that the run is of: the one whose name the file has, else the one that fits best.
-    pub(super) fn story(&self, file: &[u8], name: &str) -> Option<&Story> {
+    pub(super) fn story(&self, events: &Events, name: &str) -> Option<&Story> {
         let named = self.stories.iter().find(|story| story.file_name() == name);
-        named.or_else(|| fittest(&self.stories, file))
+        named.or_else(|| fittest(&self.stories, events))
     }
 }
 
 /// The story with which the fewest packets and steps of a run have no counterpart.
-fn fittest<'s>(stories: &'s [Story], file: &[u8]) -> Option<&'s Story> {
+fn fittest<'s>(stories: &'s [Story], events: &Events) -> Option<&'s Story> {
     let begin = |story: &'s Story| (story, story.follow(), vec![false; story.steps.len()], 0);
     let mut all: Vec<_> = stories.iter().map(begin).collect();
-    let mut reader = Reader::new(file).ok()?;
-    while let Ok(Some(sighting)) = reader.next() {
+    for sighting in events.packets() {
         let Some(packet) = sighting.packet() else { continue };
         for (_, follow, found, strange) in &mut all {
             match follow.packet(&sighting, packet) {

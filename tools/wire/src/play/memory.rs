@@ -9,7 +9,7 @@ use super::requests::Requests;
 use roce::opcode::Operation;
 use roce::packet::{Packet, Remote};
 use roce::track::Side;
-use run::capture::Error;
+use run::capture::Events;
 use run::said::Said;
 use run::sighting::Sighting;
 use serde::Serialize;
@@ -63,9 +63,9 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    pub(super) fn new(file: &[u8], nodes: &[String]) -> Result<Memory, Error> {
-        let (requests, logged) = Requests::new(file, nodes)?;
-        Ok(Memory { requests, logged, outcomes: Outcomes::new(file, nodes)?, ..Memory::default() })
+    pub(super) fn new(events: &Events, nodes: &[String]) -> Memory {
+        let (requests, logged) = Requests::new(events, nodes);
+        Memory { requests, logged, outcomes: Outcomes::new(events, nodes), ..Memory::default() }
     }
 
     /// Takes note of a line of the log.

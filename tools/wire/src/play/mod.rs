@@ -29,13 +29,15 @@ use queue_pairs::QueuePairs;
 use roce::icrc::Icrc;
 use roce::packet::{Frame, Packet};
 use roce::Others;
-use run::capture::{Error, Reader};
+use run::capture::Events;
 use run::file::{self, Line};
 use run::lanes::{self, Entry, Lanes};
 use run::look::{printable, Sort};
 use run::said::{is_act, waits, Said};
 use run::sighting::Sighting;
 
+/// Of a capture so much is kept in memory, for all that is shown of it.
+pub const MOST_KEPT: usize = 64 << 20;
 /// So many events are shown: with more, a browser gets slow, and nobody gets to their end.
 const MOST: usize = 3000;
 /// Of a frame this many bytes are shown: a path MTU of 1024 and all headers.
@@ -45,24 +47,15 @@ const MOST_BYTES: usize = 1200;
 const CODELESS: &str =
     "the code, for this log does not say which line of it acts; a run in the lab or on the device does";
 
-/// Reads a run, or any capture; `name` is what it is called without a lesson. What comes before damage is good, and is shown.
-pub fn run(file: &[u8], name: &str, lesson: Option<&Lesson>) -> Result<Run, Error> {
-    let mut lanes = lanes::begin(file)?;
-    let story = lesson.and_then(|lesson| lesson.story(file, name));
+/// A run, or any capture; `name` is what it is called without a lesson. What comes before damage is good, and is shown.
+pub fn run(events: &Events, name: &str, lesson: Option<&Lesson>) -> Run {
+    let mut lanes = lanes::begin(events);
+    let story = lesson.and_then(|lesson| lesson.story(events, name));
     let mut follow = story.map(|story| story.follow());
-    let mut player = Player::new(file, &lanes, lesson)?;
+    let mut player = Player::new(events, &lanes, lesson);
     let shows = story.map_or(&[][..], |story| &story.shows);
-    let (mut left_out, mut others, mut more) = (Vec::new(), Others::default(), 0u64);
-    let mut reader = Reader::new(file)?;
-    loop {
-        let event = match reader.event() {
-            Ok(Some(event)) => event,
-            Ok(None) => break,
-            Err(error) => {
-                left_out.push(error.to_string());
-                break;
-            }
-        };
+    let (mut left_out, mut others, mut more) = (Vec::new(), Others::default(), events.more());
+    for event in events.iter() {
         if player.events.len() == MOST {
             more += 1;
             continue;
@@ -94,6 +87,7 @@ pub fn run(file: &[u8], name: &str, lesson: Option<&Lesson>) -> Result<Run, Erro
             _ => {}
         }
     }
+    left_out.extend(events.to_end().err().map(|error| error.to_string()));
     left_out.extend((!others.is_empty()).then(|| format!("no RoCEv2, and not shown: {others}")));
     let is_codeless = lesson.is_some() && player.code.shown.is_empty();
     left_out.extend(is_codeless.then(|| CODELESS.to_owned()));
@@ -110,7 +104,7 @@ pub fn run(file: &[u8], name: &str, lesson: Option<&Lesson>) -> Result<Run, Erro
     let (files, events, left_out) = (player.code.shown, player.events, left_out.join("; "));
     let Fields { layouts, texts } = player.fields;
     let (layouts, texts) = (layouts.into_inner(), texts.into_inner());
-    Ok(Run { title, about, opens, nodes, files, events, layouts, texts, left_out })
+    Run { title, about, opens, nodes, files, events, layouts, texts, left_out }
 }
 
 /// Goes through a run.
@@ -126,17 +120,17 @@ struct Player {
 }
 
 impl Player {
-    fn new(file: &[u8], lanes: &Lanes, lesson: Option<&Lesson>) -> Result<Player, Error> {
+    fn new(events: &Events, lanes: &Lanes, lesson: Option<&Lesson>) -> Player {
         let nodes = lanes.left_to_right();
-        Ok(Player {
-            memory: Memory::new(file, &nodes)?,
+        Player {
+            memory: Memory::new(events, &nodes),
             nodes,
             code: Code { sources: lesson.map(|lesson| lesson.sources.clone()).unwrap_or_default(), shown: Vec::new() },
             queue_pairs: QueuePairs::default(),
             fields: Fields::default(),
             events: Vec::new(),
             opens: None,
-        })
+        }
     }
 
     fn node(&mut self, name: &str) -> usize {

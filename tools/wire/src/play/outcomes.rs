@@ -1,6 +1,6 @@
 //! What became of the bytes of a packet at the NIC that they came to, if that NIC tells: packets alone don't show whether they were placed.
 
-use run::capture::{Error, Reader};
+use run::capture::Events;
 
 /// The facts that tell: each is about a request's packet or a response's, and says whether its bytes were placed.
 const FACTS: [(&str, bool, bool); 9] = [
@@ -29,16 +29,16 @@ struct Told {
 pub(super) struct Outcomes(Vec<Told>);
 
 impl Outcomes {
-    pub(super) fn new(file: &[u8], nodes: &[String]) -> Result<Outcomes, Error> {
-        let (mut all, mut reader) = (Vec::new(), Reader::new(file)?);
-        while let Ok(Some(line)) = reader.line() {
+    pub(super) fn new(events: &Events, nodes: &[String]) -> Outcomes {
+        let mut all = Vec::new();
+        for line in events.lines() {
             let fact = FACTS.iter().find(|(fact, ..)| line.fact() == Some(fact));
             let node = nodes.iter().position(|node| *node == line.node);
             let psn = line.field("psn").and_then(|psn| psn.parse().ok());
             let (Some((_, is_response, placed)), Some(node), Some(psn)) = (fact, node, psn) else { continue };
             all.push(Told { line: line.number, node, is_response: *is_response, psn, placed: *placed });
         }
-        Ok(Outcomes(all))
+        Outcomes(all)
     }
 
     /// Whether a node has placed the bytes of the packet with this number, unless nothing says that it hasn't. What's told next is about

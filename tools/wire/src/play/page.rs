@@ -1,6 +1,7 @@
 //! The player as one HTML file, which needs nothing beside itself.
 
 use super::Run;
+use run::capture::Events;
 use run::lanes::{self, Style};
 use std::collections::hash_map::RandomState;
 use std::fmt::Write;
@@ -65,8 +66,8 @@ fn nonce() -> String {
 
 /// A run's lanes or a capture's ladder as text, as much as a browser shows without effort.
 #[must_use]
-pub fn ladder(file: &[u8]) -> String {
-    let text = lanes::text(file, Style::FILE, 0..=u64::MAX).unwrap_or_else(|error| error.to_string());
+pub fn ladder(events: &Events) -> String {
+    let text = lanes::text(events, Style::FILE, 0..=u64::MAX).unwrap_or_else(|error| error.to_string());
     text.lines().take(MOST_LINES).flat_map(|line| [line, "\n"]).collect()
 }
 

@@ -1,6 +1,6 @@
 //! The work requests of the log, and the memory that each names.
 
-use run::capture::{Error, Reader};
+use run::capture::Events;
 use run::said::Said;
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -26,12 +26,11 @@ pub(super) struct Requests {
 
 impl Requests {
     /// Looks ahead for what completes; and which nodes' logs show their regions.
-    pub(super) fn new(file: &[u8], nodes: &[String]) -> Result<(Requests, HashSet<usize>), Error> {
+    pub(super) fn new(events: &Events, nodes: &[String]) -> (Requests, HashSet<usize>) {
         let (mut completions, mut logged) = (HashMap::<_, VecDeque<u64>>::new(), HashSet::new());
-        let mut reader = Reader::new(file)?;
-        while let Ok(Some(line)) = reader.line() {
+        for line in events.lines() {
             let Some(node) = nodes.iter().position(|node| *node == line.node) else { continue };
-            match Said::of(&line) {
+            match Said::of(line) {
                 Said::Mr { .. } => {
                     logged.insert(node);
                 }
@@ -43,7 +42,7 @@ impl Requests {
                 _ => {}
             }
         }
-        Ok((Requests { completions, ..Requests::default() }, logged))
+        (Requests { completions, ..Requests::default() }, logged)
     }
 
     /// Takes note of a line of the log.

@@ -4,63 +4,97 @@
 use crate::reading::Inside;
 use owo_colors::{AnsiColors, OwoColorize};
 use roce::Others;
-use run::capture::{Error, Reader};
+use run::capture::{Error, Events, Reader};
+use run::file::Event;
 use run::look::{printable, Style};
-use run::row::{Clients, Row, Rows};
+use run::row::{Row, Rows};
+use run::sighting::Sighting;
 use std::io::{Read, Write};
 use std::net::IpAddr;
 
 /// Columns of the lane between client and server.
 const LANE: usize = 42;
 
-/// Draws the ladder of a whole capture, whose [`clients`](run::row::clients) are known.
-pub fn write<R: Read>(
-    reader: &mut Reader<R>,
-    clients: Clients,
-    style: Style,
-    out: &mut impl Write,
-) -> Result<(), Error> {
-    let is_crowd = clients.pairs() > 1;
-    let (mut ladder, mut rows) = (Ladder { style, is_crowd, pair: None, comment: None }, Rows::new(clients));
-    let (mut packets, mut segments, mut others) = (0u64, 0u64, Others::default());
-    let mut inside = Inside::default();
-    while let Some(sighting) = reader.next()? {
-        match rows.next(&sighting) {
-            Ok(row) => {
-                *if sighting.iwarp.is_some() { &mut segments } else { &mut packets } += 1;
-                row.inside.into_iter().for_each(|tunnels| inside.see(tunnels));
-                out.write_all(ladder.row(&row).as_bytes())?;
-            }
-            Err(other) => others.see(other),
+/// So many bytes of a capture are in memory before its ladder begins. Who the client is, and whether there are more than two hosts,
+/// comes out of them; what a longer capture tells later holds from there on.
+const AHEAD: usize = 16 << 20;
+
+/// Draws the ladder of a capture.
+pub fn write<R: Read>(reader: &mut Reader<R>, style: Style, out: &mut impl Write) -> Result<(), Error> {
+    let ahead = Events::ahead(reader, AHEAD);
+    let mut ladder = Ladder::new(&ahead, style);
+    ahead.packets().try_for_each(|sighting| ladder.frame(&sighting, out))?;
+    ahead.to_end()?;
+    drop(ahead);
+    while let Some(event) = reader.event()? {
+        if let Event::Packet(sighting) = event {
+            ladder.frame(&sighting, out)?;
         }
     }
-    let rest = if others.is_empty() { String::new() } else { format!("; not shown: {others}") };
-    let found = match (packets, segments) {
-        (_, 0) => format!("{packets} RoCEv2 packets"),
-        (0, _) => format!("{segments} TCP segments of iWARP"),
-        _ => format!("{packets} RoCEv2 packets, {segments} TCP segments of iWARP"),
-    };
-    writeln!(out, "{found}{rest}")?;
-    if !inside.is_empty() {
-        writeln!(out, "{inside}")?;
-    }
-    Ok(out.flush()?)
+    ladder.end(out)
+}
+
+/// Draws the ladder of a capture that is in memory.
+pub fn of(events: &Events, style: Style, out: &mut impl Write) -> Result<(), Error> {
+    let mut ladder = Ladder::new(events, style);
+    events.packets().try_for_each(|sighting| ladder.frame(&sighting, out))?;
+    events.to_end()?;
+    ladder.end(out)
 }
 
 struct Ladder {
     style: Style,
-    /// Whether there are more than two hosts: nobody is left or right then.
-    is_crowd: bool,
+    rows: Rows,
     /// The client and the server that the heading on the screen is for.
     pair: Option<(IpAddr, IpAddr)>,
     /// The last comment, which also holds for the packets below it.
     comment: Option<String>,
+    packets: u64,
+    /// TCP segments of iWARP.
+    segments: u64,
+    others: Others,
+    inside: Inside,
 }
 
 impl Ladder {
+    fn new(known: &Events, style: Style) -> Ladder {
+        let (pair, comment, packets, segments, others, inside) = Default::default();
+        Ladder { style, rows: known.rows(), pair, comment, packets, segments, others, inside }
+    }
+
+    fn frame(&mut self, sighting: &Sighting, out: &mut impl Write) -> Result<(), Error> {
+        match self.rows.next(sighting) {
+            Ok(row) => {
+                *if sighting.iwarp.is_some() { &mut self.segments } else { &mut self.packets } += 1;
+                row.inside.into_iter().for_each(|tunnels| self.inside.see(tunnels));
+                out.write_all(self.row(&row).as_bytes())?;
+            }
+            Err(other) => self.others.see(other),
+        }
+        Ok(())
+    }
+
+    /// What comes below the last packet.
+    fn end(self, out: &mut impl Write) -> Result<(), Error> {
+        let Ladder { packets, segments, others, inside, .. } = self;
+        let rest = if others.is_empty() { String::new() } else { format!("; not shown: {others}") };
+        let found = match (packets, segments) {
+            (_, 0) => format!("{packets} RoCEv2 packets"),
+            (0, _) => format!("{segments} TCP segments of iWARP"),
+            _ => format!("{packets} RoCEv2 packets, {segments} TCP segments of iWARP"),
+        };
+        writeln!(out, "{found}{rest}")?;
+        if !inside.is_empty() {
+            writeln!(out, "{inside}")?;
+        }
+        Ok(out.flush()?)
+    }
+
     fn row(&mut self, row: &Row) -> String {
         let mut text = String::new();
-        if !self.is_crowd && self.pair != Some((row.client, row.server)) {
+        // Among more than two hosts nobody is left or right.
+        let is_crowd = self.rows.pairs() > 1;
+        if !is_crowd && self.pair != Some((row.client, row.server)) {
             self.pair = Some((row.client, row.server));
             let role = |name: &str| if row.is_known { format!("{name} ") } else { String::new() };
             let client = format!("{}{}", role("client"), row.client);
@@ -79,7 +113,7 @@ impl Ladder {
         let time = row.ms.map_or("-".into(), |ms| format!("{ms:.3}"));
         let start = format!("{:>6} {time:>10}  ", row.frame);
         let words: Vec<&str> = row.words().chain(row.lab()).collect();
-        let lane = if self.is_crowd { from_to(row) } else { arrow(row) };
+        let lane = if is_crowd { from_to(row) } else { arrow(row) };
         text + &self.line(&start, &lane, &printable(&words.join("  ")), row.sort.look().1)
     }
 

@@ -2,7 +2,7 @@
 
 use crate::files::{root, text};
 use roce::iwarp::{Crc, Kind};
-use run::capture::Reader;
+use run::capture::{Events, Reader};
 use run::lanes::{self, Style};
 use std::path::{Path, PathBuf};
 use testkit::tshark;
@@ -49,7 +49,7 @@ fn ladder(path: &Path) -> String {
     let bytes = bytes(path);
     let open = || Reader::new(bytes.as_slice()).unwrap();
     let (mut out, style) = (Vec::new(), Style { width: usize::MAX, ..Style::FILE });
-    show::ladder::write(&mut open(), run::row::clients(&mut open()), style, &mut out).unwrap();
+    show::ladder::write(&mut open(), style, &mut out).unwrap();
     text(&out).to_owned()
 }
 
@@ -111,9 +111,10 @@ fn what_is_shown_names_units_tags_and_what_tcp_does() {
     assert!(dropped.contains("sent again"), "{dropped}");
 
     let run = bytes(&bundled());
-    let drawn = lanes::text(&run, Style::FILE, 0..=u64::MAX).unwrap();
+    let events = Events::read(&run[..]).unwrap();
+    let drawn = lanes::text(&events, Style::FILE, 0..=u64::MAX).unwrap();
     assert!(drawn.contains("RDMAP Read Response") && drawn.contains("ibv_post_send RDMA_READ"), "{drawn}");
-    let played = play::run(&run, "run", None).unwrap().json();
+    let played = play::run(&events, "run", None).json();
     assert!(
         played.contains("\"RDMAP Write\"") && played.contains("Direct Data Placement, tagged"),
         "the player has it"

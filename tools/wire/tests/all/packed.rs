@@ -5,12 +5,13 @@ use crate::files::{capture, file, root, scratch, text, wire};
 use lz4_flex::frame::{BlockMode, FrameEncoder, FrameInfo};
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
+use run::capture::Events;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use testkit::frames::conversation;
 use wire::explain::{explain, Explanation};
-use wire::packed::{reader, whole};
+use wire::packed::reader;
 
 /// By the program `zstd`, which set-up gets for the lab.
 fn zstd(bytes: &[u8], arguments: &[&str]) -> Vec<u8> {
@@ -37,6 +38,13 @@ fn explained(bytes: &[u8]) -> Result<Explanation, String> {
     reader(bytes).and_then(|mut reader| explain(&mut reader)).map_err(|error| format!("{error:#}"))
 }
 
+/// All frames, as they're kept.
+fn kept(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let events = Events::most(reader(bytes).unwrap(), usize::MAX);
+    events.to_end().unwrap();
+    events.packets().map(|sighting| sighting.data.to_vec()).collect()
+}
+
 fn long() -> Vec<u8> {
     capture(std::iter::repeat(conversation()).take(800).flatten())
 }
@@ -58,7 +66,7 @@ fn compressed_captures_are_read_as_if_they_were_not() {
     ] {
         assert!(bytes.len() < plain.len() / 2, "{what}");
         assert_eq!(explained(&bytes).unwrap().to_string(), expected, "{what}");
-        assert!(whole(bytes.as_slice()).unwrap() == plain, "{what}");
+        assert!(kept(&bytes) == kept(&plain), "{what}");
     }
     let cases = root().join("tools/wire/tests/all/cases");
     let expected = explained(&std::fs::read(cases.join("nak_plain.pcap")).unwrap()).unwrap().to_string();
@@ -107,7 +115,6 @@ fn damaged_compression_ends_in_words() {
             let at = random.random_range(4..bytes.len());
             bytes[at] = random.random();
             let _ = explained(&bytes);
-            let _ = whole(bytes.as_slice()).map(|bytes| bytes.len());
         }
         let mut bytes = good.clone();
         *bytes.last_mut().unwrap() ^= 1;

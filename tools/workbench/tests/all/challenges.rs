@@ -1,6 +1,7 @@
 //! Each challenge can be done, isn't done by what's near, and isn't done before somebody has begun.
 
 use crate::run;
+use run::capture::Events;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -27,7 +28,8 @@ fn proof(challenge: &Challenge) -> Proof {
 }
 
 fn verdict(challenge: &Challenge, script: &str) -> Verdict {
-    challenge.judge(&run(script).record.file).unwrap_or_else(|error| panic!("{}: {error:#}", challenge.name))
+    let events = Events::read(&run(script).record.file[..]).unwrap();
+    challenge.judge(&events).unwrap_or_else(|error| panic!("{}: {error:#}", challenge.name))
 }
 
 #[test]

@@ -95,7 +95,7 @@ impl Tried<'_> {
             None => is_known(expected),
         };
         let known: Vec<Expected> = all.into_iter().filter(is_asked).collect();
-        let findings = judge::judge(&run(script).record.file, &known).unwrap();
+        let findings = judge::judge(&judge::seen::read(&run(script).record.file).unwrap(), &known).unwrap();
         findings.iter().filter(|finding| !finding.is_met()).map(|finding| finding.to_string()).collect()
     }
 }

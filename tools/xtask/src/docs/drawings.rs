@@ -4,7 +4,7 @@ use super::excerpts;
 use super::page::Page;
 use super::sources::files;
 use anyhow::{anyhow, ensure, Context, Result};
-use run::capture::Reader;
+use run::capture::{Events, Reader};
 use run::files::{bytes, read, write};
 use run::lanes::{self, Style};
 use run::plot;
@@ -53,11 +53,13 @@ fn all(pages: &[Page]) -> Result<BTreeMap<String, Result<String>>> {
     let mut drawings = BTreeMap::new();
     for story in story::bundled()? {
         let name = story.file_name();
-        let text = capture(&name).and_then(|run| lanes::text(&run, Style::FILE, 0..=u64::MAX));
+        let text = events(&name).and_then(|run| lanes::text(&run, Style::FILE, 0..=u64::MAX));
         drawings.insert(format!("captures/{name}.txt"), text);
     }
     for path in files(PROTOCOLS, ".pcapng")? {
-        let text = bytes(&path).and_then(|run| lanes::text(&run, Style::FILE, 0..=u64::MAX));
+        let text = bytes(&path)
+            .and_then(|run| Events::read(&run[..]))
+            .and_then(|run| lanes::text(&run, Style::FILE, 0..=u64::MAX));
         drawings.insert(path.replace(".pcapng", ".txt"), text);
     }
     for mark in pages.iter().flat_map(|page| &page.marks).filter(|mark| mark.kind == "generated") {
@@ -66,6 +68,10 @@ fn all(pages: &[Page]) -> Result<BTreeMap<String, Result<String>>> {
         }
     }
     Ok(drawings)
+}
+
+fn events(name: &str) -> Result<Events> {
+    Events::read(&capture(name)?[..])
 }
 
 fn capture(name: &str) -> Result<Vec<u8>> {
@@ -77,12 +83,12 @@ fn capture(name: &str) -> Result<Vec<u8>> {
 fn picture(what: &[&str]) -> Option<(String, Result<(String, String)>)> {
     Some(match what {
         ["ladder", name] => {
-            let drawn = capture(name).and_then(|run| lanes::ladder(&run));
+            let drawn = events(name).and_then(|run| lanes::ladder(&run));
             (format!("{FOLDER}/{name}.svg"), drawn)
         }
         ["lanes", name, range] => {
             let part = excerpts::part(&format!("captures/{name}.pcapng"), range);
-            let drawn = part.and_then(|part| lanes::picture(&capture(name)?, part));
+            let drawn = part.and_then(|part| lanes::picture(&events(name)?, part));
             (format!("{FOLDER}/{name}_{}.svg", range.replace("..", "_").replace([':', '@'], "-")), drawn)
         }
         ["plot", name] => {

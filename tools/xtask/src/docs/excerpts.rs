@@ -3,11 +3,11 @@
 
 use super::sources::{lines, rows};
 use anyhow::{ensure, Context, Result};
-use run::capture::Reader;
+use run::capture::{Events, Reader};
 use run::files::bytes;
 use run::lanes;
 use run::look::Style;
-use run::row;
+use run::row::Row;
 use std::ops::RangeInclusive;
 use wire::show;
 
@@ -40,7 +40,7 @@ pub fn nth<'f, T>(found: &'f [T], which: Option<&str>) -> Result<&'f [T]> {
 }
 
 /// Whether a packet belongs to the step that a mark calls `step8`.
-pub fn is_step(row: &row::Row, word: &str) -> bool {
+pub fn is_step(row: &Row, word: &str) -> bool {
     row.step().and_then(|step| step.strip_prefix("Step ")?.split(':').next()) == word.strip_prefix("step")
 }
 
@@ -79,21 +79,17 @@ pub fn explained(name: &str) -> Result<Vec<String>> {
 
 pub fn story(name: &str) -> Result<Vec<String>> {
     let run = bytes(format!("captures/{name}.pcapng"))?;
-    let text = lanes::story(&run, &run::story::named(name)?, Style::FILE).context("the capture is damaged")?;
+    let text = lanes::story(&Events::read(&run[..])?, &run::story::named(name)?, Style::FILE)
+        .context("the capture is damaged")?;
     Ok(text.lines().filter(|line| !line.starts_with("folded:")).map(str::to_owned).collect())
 }
 
 /// The lines of `wire show` for some steps: `step6-step9`, or `step4`.
 pub fn ladder(capture: &str, steps: &str) -> Result<Vec<String>> {
     let bytes = bytes(capture)?;
-    let open = || Reader::new(bytes.as_slice());
     let mut text = Vec::new();
-    show::ladder::write(
-        &mut open()?,
-        row::clients(&mut open()?),
-        Style { color: false, width: usize::MAX },
-        &mut text,
-    )?;
+    let style = Style { color: false, width: usize::MAX };
+    show::ladder::write(&mut Reader::new(bytes.as_slice())?, style, &mut text)?;
     let (from, to) = steps.split_once('-').unwrap_or((steps, steps));
     let part = part(capture, &format!("{from}..{to}"))?;
     let text = String::from_utf8(text)?;

@@ -6,10 +6,10 @@ use super::headers::Headers;
 use super::names::Names;
 use super::numbers;
 use anyhow::{ensure, Context, Result};
-use run::capture::Reader;
+use run::capture::{Events, Reader};
 use run::file::Line;
 use run::files::{self, bytes, read};
-use run::row::{self, Row};
+use run::row::Row;
 use std::collections::BTreeSet;
 use std::path::Path;
 use wire::show::bytes::Which;
@@ -155,7 +155,8 @@ fn packets(capture: &str) -> String {
 }
 
 pub fn rows(capture: &str) -> Result<Vec<Row>> {
-    row::all(&bytes(capture)?).with_context(|| capture.to_string())
+    let events = Events::read(&bytes(capture)?[..]).and_then(|events| events.to_end().map(|()| events));
+    Ok(events.with_context(|| capture.to_string())?.drawn())
 }
 
 /// What the program of one node said in a recorded run.

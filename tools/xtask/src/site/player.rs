@@ -5,7 +5,7 @@ use super::pages::block;
 use crate::docs::drawings::{self, PROTOCOLS};
 use crate::docs::sources::files;
 use anyhow::{Context, Result};
-use run::capture::Reader;
+use run::capture::{Events, Reader};
 use run::files::{bytes, name, write};
 use run::story;
 use serde_json::json;
@@ -55,7 +55,7 @@ pub fn lay_out(to: &Path) -> Result<()> {
 }
 
 fn lay_out_run(to: &Path, lesson: Option<&Lesson>, path: &str, name: &str) -> Result<()> {
-    let run = play::run(&bytes(path)?, name, lesson)?;
+    let run = play::run(&Events::read(&bytes(path)?[..])?, name, lesson);
     let run = format!("((globalThis.player ??= {{}}).runs ??= {{}})[{}] = {};\n", json!(name), run.json());
     write(to.join(format!("runs/{name}.js")), run)
 }

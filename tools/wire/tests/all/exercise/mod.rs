@@ -1,7 +1,7 @@
 //! Everything the library does with a capture, for inputs of any kind: the tests and the fuzzer call it.
 
 use roce::{icrc, Frame, LinkType};
-use run::capture::{Error, Reader};
+use run::capture::{Error, Events, Reader};
 use run::look::Style;
 use run::pcapng::{Section, Writer};
 use run::{lanes, plot, story};
@@ -16,9 +16,8 @@ type Act = fn(&[u8]) -> Result<usize, Error>;
 pub const ACTS: [(&str, Act); 9] = [
     ("tsv", |file| written(|out| show::tsv::write(&mut Reader::new(file)?, out))),
     ("ladder", |file| {
-        let clients = run::row::clients(&mut Reader::new(file)?);
         let style = Style { color: true, width: 80 };
-        written(|out| show::ladder::write(&mut Reader::new(file)?, clients, style, out))
+        written(|out| show::ladder::write(&mut Reader::new(file)?, style, out))
     }),
     ("bytes", |file| {
         let which = show::bytes::Which::Frame(any_number(file));
@@ -26,8 +25,9 @@ pub const ACTS: [(&str, Act); 9] = [
     }),
     ("lanes", |file| {
         let style = Style { width: any_number(file) as usize * 10, color: true };
-        let (part, _) = lanes::picture(file, any_number(file)..=u64::MAX)?;
-        Ok(lanes::text(file, style, 0..=u64::MAX)?.len() + part.len() + lanes::ladder(file)?.0.len())
+        let run = &Events::read(file)?;
+        let (part, _) = lanes::picture(run, any_number(file)..=u64::MAX)?;
+        Ok(lanes::text(run, style, 0..=u64::MAX)?.len() + part.len() + lanes::ladder(run)?.0.len())
     }),
     ("annotate", |file| {
         // One story is enough: its steps are of every kind.
@@ -41,13 +41,20 @@ pub const ACTS: [(&str, Act); 9] = [
         let (seen, _) = plot::read(&mut Reader::new(file)?);
         Ok(seen.text().len() + seen.picture().0.len())
     }),
-    ("play", |file| Ok(play::page::page(&play::run(file, "any", None)?, &play::page::ladder(file)).len())),
+    ("play", |file| {
+        let run = Events::most(Reader::new(file)?, play::MOST_KEPT);
+        Ok(play::page::page(&play::run(&run, "any", None), &play::page::ladder(&run)).len())
+    }),
 ];
 
 /// Must not panic. What else must hold of any input is asserted.
 #[allow(dead_code)] // One test takes them one at a time.
 pub fn everything(bytes: &[u8]) {
     ACTS.iter().for_each(|(_, act)| drop(act(bytes)));
+    if let Ok(told) = Reader::new(bytes).and_then(|mut reader| explain::explain(&mut reader)) {
+        let kept = Events::read(bytes).map(|events| explain::explained(&events).to_string());
+        assert_eq!(kept.ok(), Some(told.to_string()), "whether it was kept or not");
+    }
 }
 
 fn written(write: impl FnOnce(&mut Vec<u8>) -> Result<(), Error>) -> Result<usize, Error> {
