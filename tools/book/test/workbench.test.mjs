@@ -212,11 +212,11 @@ test("time is stepped, and a packet on its way is touched and lost", program, as
   await write(WRITE);
   await press("[aria-label^='To the beginning']");
   let packets = [];
-  for (let step = 0; step < 80 && !packets.some((name) => name.startsWith("Write Only")); step++) {
+  for (let step = 0; step < 80 && !packets.some((name) => name.startsWith("Write")); step++) {
     await press("[aria-label^='One thing on']");
     ({ packets } = await look());
   }
-  assert.ok(packets.some((name) => name.startsWith("Write Only")), "no WRITE on the wire");
+  assert.ok(packets.some((name) => name.startsWith("Write")), "no WRITE on the wire");
   await press(".wb-flight:last-child .wb-packet");
   const acts = await browser.run(() => [...document.querySelectorAll(".wb-menu button")].map((button) => button.textContent));
   assert.deepEqual(acts.slice(0, 4), ["lose", "double", "delay", "damage"]);
@@ -519,6 +519,8 @@ test("the start page moves by itself, and one button breaks it", program, async 
   await press(".wb-break");
   const broken = await look();
   assert.match(broken.script, /^wire drop/m);
+  // It begins like the run before, so what's different is said at once.
+  assert.match(broken.says, /^This time, the packet gets lost on its way\. /);
   await press(".wb-break");
   assert.match((await look()).script, /key=wrong/);
   await press(".wb-break");
@@ -531,8 +533,14 @@ test("the start page moves by itself, and one button breaks it", program, async 
   assert.doesNotMatch(off.server, /asleep|its NIC writes/);
   await press(".wb-turn");
   assert.equal(await browser.run(() => document.querySelector(".wb-bench").checkVisibility()), true);
-  // A press has something to do again, which it hadn't with the server dead.
-  assert.doesNotMatch((await look()).script, /server dies|key=wrong|drop/);
+  // A press has something to do again, which it hadn't with the server dead; and what it does can be seen, since nothing has been done yet.
+  const turn = await look();
+  assert.doesNotMatch(turn.script, /server dies|key=wrong|drop|ibv_post_send/);
+  assert.match(turn.says, /^Your turn: /);
+  assert.match(turn.server, /nothing but zeros/);
+  await press(".wb-do");
+  await press("[aria-label^='To the end']");
+  assert.match((await look()).server, /the other side's processor never knows/);
   assert.deepEqual(await browser.complaints(), []);
 });
 

@@ -61,7 +61,7 @@ export class Stage {
         type: "button", class: `wb-packet rp-packet past ${event.sort} ${way}${isLost ? " lost" : ""}`,
         "aria-label": `${event.tag} from ${from} to ${to}${isLost ? ", lost on its way" : about === "again" ? ", sent again" : ""}: touch it`, click: () => this.touched(index),
       },
-      el("b", {}, event.tag.replace(/^RDMA /, "").replace(/ \(.*/, "")), el("small", {}, about),
+      el("b", {}, event.tag.replace(/^RDMA /, "").replace(/ \(.*| Only$/, "")), el("small", {}, about),
     );
     const line = el("div", { class: `wb-flight ${way}${isBelow ? " below" : ""}` }, button);
     const pill = { button, way: line, moves: motions(flight).map(([moved, frames, timing]) => animation(moved === "line" ? line : button, frames, timing)) };

@@ -6,7 +6,7 @@
 //   data-challenge  the one that it begins with
 //   data-script     what it begins with otherwise
 //   data-start      for the start page: nothing but the picture, and a button that breaks it. These scripts, with an empty line between
-//                   them, are the one that goes well and those that don't
+//                   them, are the one that goes well and those that don't; a comment in the first line says what's different
 
 import { el } from "../player/dom.js";
 import { isPacket, rightNode } from "../player/run.js";
@@ -172,20 +172,28 @@ class Workbench {
     const turn = button("Your turn: all that there is to press, and the script", "Your turn", () => this.open(), { class: "wb-turn" });
     const script = this.scripts.shift();
     this.breaks.replaceChildren(...more, " ", turn);
-    return this.run(script, { whole: true });
+    // It begins like the run before, so it has to be said that it's another one.
+    const [, opening] = /^# (.*)/.exec(script) ?? [];
+    return this.run(script, { whole: true, opening });
   }
 
-  /** The reader's turn. It begins with the run that works, because after a fault the connection may be dead, and a press would do nothing. */
+  /** The reader's turn. The two are connected and nothing else has happened, since what one does to a dead connection, or what has been
+   * done already, would change nothing that can be seen. */
   async open() {
     this.isStart = false;
     this.element.classList.remove("wb-start");
     this.breaks.remove();
-    this.editor.text.focus({ preventScroll: true });
-    await this.reset();
+    this.start = this.start.replace(/^.*\bibv_(post_send|poll_cq)\b.*\n?/gm, "");
+    await this.run(this.start, { opening: "Your turn: choose what a program asks of its network card, and press Do it." });
+    this.playhead.pause();
+    this.playhead.goto(this.schedule.length);
+    // The picture may be as high as a phone's screen, and what there is to press is below it.
+    this.actions.element.scrollIntoView({ block: "end" });
+    this.actions.element.querySelector("button").focus({ preventScroll: true });
   }
 
-  /** Runs a script, and plays what's different from the run before; or the whole. */
-  async run(script, { undoing = false, whole = false } = {}) {
+  /** Runs a script, and plays what's different from the run before; or the whole. What `opening` says stands before all else that's said. */
+  async run(script, { undoing = false, whole = false, opening } = {}) {
     const turn = (this.turn = (this.turn ?? 0) + 1);
     this.editor.set(script);
     const said = await this.core.run(script, this.challenges.now?.name ?? null);
@@ -197,7 +205,7 @@ class Workbench {
     this.script = script;
     this.undo.disabled = this.before.length === 0;
     const [before, at] = [this.data, this.playhead.at];
-    this.said = said;
+    [this.said, this.opening] = [said, opening];
     this.data = said.play;
     this.flights = flights(said);
     this.captions = captions(this.data);
@@ -285,7 +293,8 @@ class Workbench {
     const isTold = ({ says, isWaiting }, index) => says && index < begun && !(plays && isWaiting);
     const { says } = this.captions.findLast(isTold) ?? { says: "Nothing has happened yet." };
     const words = ended && this.said.sentence ? el("strong", {}, this.said.sentence) : says;
-    this.say.replaceChildren(words);
+    const opening = this.opening ? [el("b", { class: "wb-opening" }, this.opening), " "] : [];
+    this.say.replaceChildren(...opening, words);
     this.slider.setAttribute("aria-valuetext", `${this.clock.textContent}: ${says}`);
     this.challenges.judge(ended ? this.said.verdict : null);
   }

@@ -125,12 +125,14 @@ fn good() -> String {
     format!("{SETUP}at 20 us {WRITE}\nclient ibv_poll_cq\n")
 }
 
-/// What the start page shows: a WRITE, and three ways to break it.
+/// What the start page shows: a WRITE, and three ways to break it, each with what's different in the first line.
 fn start() -> String {
-    let lost = good() + "wire drop 1st RDMA Write Only from client\n";
+    let lost = format!("# This time, the packet gets lost on its way.\n{}wire drop 1st RDMA Write Only from client\n", good());
     let refused = good().replace(WRITE, &format!("{WRITE} key=wrong"));
+    let refused = format!("# This time, the client has the wrong key to the server's memory.\n{refused}");
     // Nobody wants to look on while a dead machine is asked eight times.
     let dead = format!("client ibv_create_qp retry_cnt=2\n{}at 15 us server dies\n", good());
+    let dead = format!("# This time, the server is switched off.\n{dead}");
     [good(), lost, refused, dead].join("\n")
 }
 
