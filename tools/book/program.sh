@@ -54,5 +54,6 @@ program wire program.js 'globalThis.explainer = { program: ' ' };' --features br
 # way, text of others hardly at all. The page unpacks it (DecompressionStream).
 std="$std $small"
 export CARGO_PROFILE_RELEASE_OPT_LEVEL=z CARGO_PROFILE_RELEASE_STRIP=true
+export RUSTFLAGS="${RUSTFLAGS-} --cfg only_roce"
 packed() { gzip -9 -n -c "$1"; }
 program workbench workbench.js 'globalThis.workbenchProgram = ' ';'

@@ -42,7 +42,7 @@ pub struct Counts {
 
 impl Counts {
     fn count(&mut self, node: usize, sighting: &Sighting) {
-        let units = sighting.iwarp.map(|brought| brought.units.as_slice()).unwrap_or_default();
+        let units = sighting.iwarp().map(|brought| brought.units.as_slice()).unwrap_or_default();
         if let Some(packet) = sighting.packet() {
             self.calls.packet(node, packet);
             self.name(packet.told());

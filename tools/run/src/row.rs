@@ -103,7 +103,7 @@ impl Rows {
     pub fn see(&mut self, event: &Event) {
         self.ms(event.time_ns());
         let Event::Packet(sighting) = event else { return };
-        if let Some(brought) = sighting.iwarp {
+        if let Some(brought) = sighting.iwarp() {
             self.know(iwarp::ends(brought));
         }
         if let Some(packet) = sighting.packet() {
@@ -114,7 +114,7 @@ impl Rows {
     /// Takes note of the next frame; a row if it holds a RoCEv2 packet or is part of an iWARP connection, else what it holds.
     pub fn next(&mut self, sighting: &Sighting) -> Result<Row, roce::Other> {
         let ms = self.ms(sighting.time_ns);
-        match (&sighting.frame, sighting.iwarp) {
+        match (&sighting.frame, sighting.iwarp()) {
             (Frame::Roce(packet), _) => Ok(self.row(sighting, packet, ms)),
             (Frame::Other(_), Some(brought)) => {
                 self.know(iwarp::ends(brought));
@@ -152,7 +152,7 @@ impl Rows {
     }
 
     fn row(&mut self, sighting: &Sighting, packet: &Packet, ms: Option<f64>) -> Row {
-        let Sighting { record, seen, nvme, .. } = *sighting;
+        let Sighting { record, seen, .. } = *sighting;
         let (src, dst) = (packet.datagram.src, packet.datagram.dst);
         let client = self.meet(sighting, packet);
         let from_client = client == src;
@@ -168,7 +168,7 @@ impl Rows {
             psn: words::psn(packet, seen),
             details: words::details(packet, seen, from_client)
                 .into_iter()
-                .chain(nvme.map(|it| it.to_string()))
+                .chain(sighting.nvme().map(|it| it.to_string()))
                 .collect(),
             inside: packet.datagram.is_tunnelled.then(|| tunnels(record.link, record.data)),
             comment: record.comment.map(String::from),

@@ -28,6 +28,10 @@ pub struct Record<'a> {
     pub comment: Option<&'a str>,
 }
 
+/// Whether it's known that nothing comes but RoCE, and no NVMe in it: the workbench's program is compiled like this for pages, which many
+/// load, and whose NICs send nothing else.
+const ONLY_ROCE: bool = cfg!(only_roce);
+
 /// A recorded frame with all that's known of it: what it holds, and which connection and request that is part of.
 /// It only borrows, so it's made without an allocation and costs nothing to hand on.
 #[derive(Clone, Copy, Debug)]
@@ -41,9 +45,9 @@ pub struct Sighting<'a> {
     /// That connection, as far as it's known by now.
     pub connection: Option<&'a Connection>,
     /// What it is to NVMe, if the connection is one of NVMe over RDMA.
-    pub nvme: Option<Capsule<'a>>,
+    pub(crate) nvme: Option<Capsule<'a>>,
     /// What a TCP segment brings to an iWARP connection.
-    pub iwarp: Option<&'a Brought>,
+    pub(crate) iwarp: Option<&'a Brought>,
 }
 
 impl<'a> Sighting<'a> {
@@ -55,10 +59,30 @@ impl<'a> Sighting<'a> {
         }
     }
 
+    /// What it is to NVMe, if the connection is one of NVMe over RDMA.
+    #[inline(always)]
+    pub fn nvme(&self) -> Option<&Capsule<'a>> {
+        if ONLY_ROCE {
+            None
+        } else {
+            self.nvme.as_ref()
+        }
+    }
+
+    /// What a TCP segment brings to an iWARP connection.
+    #[inline(always)]
+    pub fn iwarp(&self) -> Option<&'a Brought> {
+        if ONLY_ROCE {
+            None
+        } else {
+            self.iwarp
+        }
+    }
+
     /// The name under which people are told of it: the packet's, or that of the first unit that ends in a TCP segment with
     /// something of an iWARP connection.
     pub fn told(&self) -> Option<&'static str> {
-        let segment = self.iwarp.filter(|brought| brought.segment.length > 0);
+        let segment = self.iwarp().filter(|brought| brought.segment.length > 0);
         let of_iwarp = segment.map(|brought| brought.units.first().map_or("TCP segment", |unit| unit.kind.name()));
         self.packet().map(Packet::told).or(of_iwarp)
     }
@@ -168,10 +192,12 @@ impl Lookout {
             Frame::Roce(packet) => {
                 self.named(packet, record.node);
                 let seen = self.tracker.see(packet);
-                nvme = self.queues.see(packet, seen);
+                if !ONLY_ROCE {
+                    nvme = self.queues.see(packet, seen);
+                }
                 seen
             }
-            Frame::Other(Other::TCP) => {
+            Frame::Other(Other::TCP) if !ONLY_ROCE => {
                 if let Some(segment) = Segment::read(record.link, record.data) {
                     self.tracker.tcp(&segment);
                     self.brought = self.streams.see(&segment, record.data);

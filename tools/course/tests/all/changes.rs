@@ -34,7 +34,10 @@ fn every_change_applies_and_every_answer_is_in_its_capture() {
         let (bare, whole) = (reading.nameless(&project).unwrap(), reading.capture(&project).unwrap());
         let name = reading.read.rsplit('/').next().unwrap().trim_end_matches(".pcapng");
         let has = |run: &[u8], text: &str| run.windows(text.len()).any(|window| window == text.as_bytes());
-        assert!(has(&whole, name) && !has(&bare, name) && !has(&bare, " --"), "{}", reading.read);
+        // Other captures have no change that their names could give away.
+        if reading.read.starts_with("captures/changes/") {
+            assert!(has(&whole, name) && !has(&bare, name) && !has(&bare, " --"), "{}", reading.read);
+        }
         let [bare, whole] = [bare, whole].map(|run| seen::read(&run).unwrap());
         for question in &reading.questions {
             assert_eq!(question.right(&bare).unwrap(), question.right(&whole).unwrap(), "{}", question.name);

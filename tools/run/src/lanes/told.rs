@@ -199,7 +199,7 @@ impl<'s> Teller<'s> {
     fn packet(&mut self, sighting: &Sighting, entry: &mut Entry) -> (String, bool) {
         // Stories are told in RoCE's packets. Over TCP each unit is shown, and what TCP says by itself is folded away.
         let Some(packet) = sighting.packet() else {
-            let is_shown = sighting.iwarp.is_some_and(|brought| !brought.units.is_empty() || brought.doubt.is_some());
+            let is_shown = sighting.iwarp().is_some_and(|brought| !brought.units.is_empty() || brought.doubt.is_some());
             return (String::new(), is_shown);
         };
         let Ok(step) = self.follow.packet(sighting, packet) else { return (String::new(), true) };

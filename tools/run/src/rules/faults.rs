@@ -127,7 +127,7 @@ fn done(act: Act) -> String {
 /// that has it loses it here, or the receiver would drop it one layer too early.
 fn corrupted(sighting: &Sighting) -> Vec<u8> {
     let mut frame = sighting.data.to_vec();
-    if let Some(segment) = sighting.iwarp.map(|brought| brought.segment) {
+    if let Some(segment) = sighting.iwarp().map(|brought| brought.segment) {
         let end = frame.len().min(segment.payload_offset + segment.length);
         frame[end.saturating_sub(roce::icrc::LENGTH)..end].iter_mut().for_each(|byte| *byte = !*byte);
     }

@@ -75,8 +75,9 @@ impl Rules {
     /// frame for all is to nobody.
     fn judge(&mut self, sighting: &Sighting, from: usize, to: Option<usize>) -> Option<(Act, usize, &'static str)> {
         let told = sighting.told()?;
-        let again = sighting.seen.is_some_and(|seen| seen.again) || sighting.iwarp.is_some_and(|brought| brought.again);
-        let names = match (sighting.packet(), sighting.iwarp) {
+        let again =
+            sighting.seen.is_some_and(|seen| seen.again) || sighting.iwarp().is_some_and(|brought| brought.again);
+        let names = match (sighting.packet(), sighting.iwarp()) {
             (Some(packet), _) => names(packet).collect(),
             (None, brought) => brought.map(names_of_segment).unwrap_or_default(),
         };

@@ -114,7 +114,7 @@ pub fn agree(capture: &Path) -> usize {
     let (mut units, mut ours) = (0, Frames::new());
     let mut reader = Reader::new(std::fs::File::open(capture).unwrap()).unwrap();
     while let Some(sighting) = reader.next().unwrap() {
-        for unit in sighting.iwarp.iter().flat_map(|brought| &brought.units) {
+        for unit in sighting.iwarp().iter().flat_map(|brought| &brought.units) {
             units += 1;
             for (name, value) in of_unit(unit) {
                 ours.entry(sighting.number).or_default().entry(name).or_default().push(value);

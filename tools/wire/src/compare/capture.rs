@@ -59,7 +59,7 @@ impl Capture {
         let mut capture = Capture::default();
         while let Some(record) = &reader.next()? {
             capture.frames += 1;
-            if let Some(brought) = record.iwarp {
+            if let Some(brought) = record.iwarp() {
                 capture.iwarp.see(record.number, brought);
             }
             match &record.frame {

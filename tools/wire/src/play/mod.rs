@@ -75,7 +75,7 @@ pub fn run(events: &Events, name: &str, lesson: Option<&Lesson>) -> Run {
                     player.open_if(step.is_some_and(|step| shows.iter().any(|shown| shown.has_packets_of(&step.act))));
                     player.show(sighting.data, parts(sighting, packet), sighting.length);
                 }
-                (Frame::Other(other), entry) => match (sighting.iwarp, entry) {
+                (Frame::Other(other), entry) => match (sighting.iwarp(), entry) {
                     (Some(brought), Some(entry)) => {
                         player.segment(entry);
                         player.show(sighting.data, iwarp::parts(&sighting.record, brought), sighting.length);

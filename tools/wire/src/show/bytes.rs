@@ -71,7 +71,7 @@ fn frame(sighting: &Sighting) -> String {
             let inside = packet.datagram.is_tunnelled.then(|| format!(", inside {}", tunnels(record.link, data)));
             (format!("{}, {src} -> {dst}{}", packet.name(), inside.unwrap_or_default()), sections)
         }
-        Frame::Other(other) => match sighting.iwarp {
+        Frame::Other(other) => match sighting.iwarp() {
             Some(brought) => {
                 let Segment { src, dst, .. } = brought.segment;
                 let sections = iwarp::parts(record, brought).iter().map(|part| section(part, data)).collect();

@@ -65,7 +65,7 @@ impl Ladder {
     fn frame(&mut self, sighting: &Sighting, out: &mut impl Write) -> Result<(), Error> {
         match self.rows.next(sighting) {
             Ok(row) => {
-                *if sighting.iwarp.is_some() { &mut self.segments } else { &mut self.packets } += 1;
+                *if sighting.iwarp().is_some() { &mut self.segments } else { &mut self.packets } += 1;
                 row.inside.into_iter().for_each(|tunnels| self.inside.see(tunnels));
                 out.write_all(self.row(&row).as_bytes())?;
             }

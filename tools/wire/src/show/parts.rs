@@ -48,7 +48,7 @@ impl Value {
 /// All parts of a RoCE packet, from the first byte of the frame on.
 pub fn parts(sighting: &Sighting, packet: &Packet) -> Vec<Part> {
     let (record, bytes) = (&sighting.record, sighting.data);
-    let inner: Vec<_> = sighting.nvme.iter().flat_map(Capsule::headers).collect();
+    let inner: Vec<_> = sighting.nvme().into_iter().flat_map(Capsule::headers).collect();
     let ip = packet.datagram.ip_offset;
     let udp = ip + packet.datagram.udp_offset;
     let mut parts = vec![match record.link == LinkType::ETHERNET && ip == lower::ethernet::HEADER.length {

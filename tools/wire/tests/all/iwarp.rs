@@ -29,7 +29,7 @@ fn units(path: &Path) -> Vec<String> {
     let bytes = bytes(path);
     let (mut reader, mut found) = (Reader::new(bytes.as_slice()).unwrap(), Vec::new());
     while let Some(sighting) = reader.next().unwrap() {
-        if let Some(brought) = sighting.iwarp {
+        if let Some(brought) = sighting.iwarp() {
             let side = if brought.from_client { 'C' } else { 'S' };
             found.extend(brought.units.iter().map(|unit| format!("{side} {}", unit.kind.name())));
         }
@@ -85,7 +85,7 @@ fn every_crc_of_a_run_with_crcs_fits() {
     let bytes = bytes(&case("crc.pcapng"));
     let (mut reader, mut fits) = (Reader::new(bytes.as_slice()).unwrap(), 0);
     while let Some(sighting) = reader.next().unwrap() {
-        for unit in sighting.iwarp.iter().flat_map(|brought| &brought.units) {
+        for unit in sighting.iwarp().iter().flat_map(|brought| &brought.units) {
             let expected = if matches!(unit.kind, Kind::Rdmap(_)) { Crc::Ok } else { Crc::Unused };
             assert_eq!(unit.crc, expected, "frame {}", sighting.number);
             fits += usize::from(unit.crc == Crc::Ok);

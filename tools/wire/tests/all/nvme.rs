@@ -87,7 +87,7 @@ fn long_capsule(capsule: &Capsule) -> Option<&'static str> {
 fn each(file: &[u8], mut look: impl FnMut(u64, &Capsule)) {
     let mut reader = Reader::new(file).unwrap();
     while let Some(sighting) = reader.next().unwrap() {
-        if let Some(capsule) = &sighting.nvme {
+        if let Some(capsule) = &sighting.nvme() {
             look(sighting.number, capsule);
         }
     }

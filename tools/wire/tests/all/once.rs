@@ -73,10 +73,11 @@ fn whoever_reads_a_run_decodes_a_frame_once() {
 fn what_is_kept_is_what_was_read() {
     let told = |event: &Event| match event {
         Event::Line(line) => format!("{line:?}"),
-        Event::Packet(Sighting { record, frame, seen, connection, nvme, iwarp }) => {
+        Event::Packet(sighting) => {
+            let Sighting { record, frame, seen, connection, .. } = sighting;
             let known =
                 connection.map(|known| (known.ips, known.qps, known.service, known.request, known.roles, known.mtu));
-            format!("{record:?} {frame:?} {seen:?} {known:?} {nvme:?} {iwarp:?}")
+            format!("{record:?} {frame:?} {seen:?} {known:?} {:?} {:?}", sighting.nvme(), sighting.iwarp())
         }
     };
     for name in [

@@ -127,7 +127,8 @@ fn good() -> String {
 
 /// What the start page shows: a WRITE, and three ways to break it, each with what's different in the first line.
 fn start() -> String {
-    let lost = format!("# This time, the packet gets lost on its way.\n{}wire drop 1st RDMA Write Only from client\n", good());
+    let lost =
+        format!("# This time, the packet gets lost on its way.\n{}wire drop 1st RDMA Write Only from client\n", good());
     let refused = good().replace(WRITE, &format!("{WRITE} key=wrong"));
     let refused = format!("# This time, the client has the wrong key to the server's memory.\n{refused}");
     // Nobody wants to look on while a dead machine is asked eight times.

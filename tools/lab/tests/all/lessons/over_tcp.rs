@@ -26,8 +26,8 @@ fn units(check: &Check) -> Vec<String> {
     let mut units = Vec::new();
     check.each_event(|event| {
         let run::file::Event::Packet(sighting) = event else { return };
-        for unit in sighting.iwarp.iter().flat_map(|brought| &brought.units) {
-            let from_client = sighting.iwarp.is_some_and(|brought| brought.from_client);
+        for unit in sighting.iwarp().iter().flat_map(|brought| &brought.units) {
+            let from_client = sighting.iwarp().is_some_and(|brought| brought.from_client);
             units.push(format!("{} {}", if from_client { 'C' } else { 'S' }, unit.kind.name()));
         }
     });
@@ -79,7 +79,7 @@ fn over_tcp_what_is_lost_is_sent_again_by_tcp() {
     let mut again = 0;
     check.each_event(|event| {
         if let run::file::Event::Packet(sighting) = event {
-            again += usize::from(sighting.iwarp.is_some_and(|brought| brought.from_client && brought.again));
+            again += usize::from(sighting.iwarp().is_some_and(|brought| brought.from_client && brought.again));
         }
     });
     assert!(again > 0, "nothing was sent again: {}", check.all());
