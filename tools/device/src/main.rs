@@ -94,6 +94,7 @@ impl Command {
                 runner::guard(&run);
                 return Ok(None);
             }
+            Command::Run { lesson: Some(lesson), .. } if lesson.prints_help()? => return Ok(None),
             Command::Run { lesson: Some(lesson), options, .. } => {
                 let (number, nodes) = lesson.nodes("$SERVER", None)?;
                 story = lesson.story(&options.wire)?;

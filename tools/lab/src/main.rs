@@ -140,6 +140,11 @@ fn find_tools() -> Result<()> {
 
 /// Runs what is wanted, and says how it went; true if it went well.
 fn carry_out(command: Command) -> Result<bool> {
+    if let Command::Run { lesson, .. } = &command {
+        if lesson.prints_help()? {
+            return Ok(true);
+        }
+    }
     let is_shell = matches!(command, Command::Shell { .. });
     let run = command.into_run().map_err(|error| Stopped::Usage(format!("{error:#}")))?;
     let terminal = is_shell.then(Terminal::open).transpose()?;

@@ -2,10 +2,12 @@
 
 use crate::file::Line;
 use crate::story::{self, Story};
-use anyhow::{ensure, Result};
+use anyhow::{ensure, Context, Result};
 use clap::Args;
 use std::env;
+use std::io::{self, Write};
 use std::iter;
+use std::process::Command;
 
 /// The name of the first node: it listens.
 pub const SERVER: &str = "server";
@@ -74,6 +76,28 @@ impl Lesson {
         let stories = story::bundled()?.into_iter().filter(|story| self.lesson.ends_with(story.number()));
         let found = story::closest(stories, [&self.server_args, &self.client_args], wire);
         Ok(found.map(|(story, _)| Story { clients: self.clients, ..story }))
+    }
+
+    /// If a side is only asked for its help, prints that, and says why there's no run: its program ends at once, and the other one
+    /// would wait for it. A command line that the program doesn't understand is left to the run.
+    pub fn prints_help(&self) -> Result<bool> {
+        let (_, nodes) = self.nodes(SERVER)?;
+        let words = |node: &Node| node.command.as_deref().and_then(shlex::split).unwrap_or_default();
+        let is_asked = |node: &&Node| words(node).iter().any(|word| ["-h", "--help"].contains(&word.as_str()));
+        let Some(node) = nodes.iter().find(is_asked) else { return Ok(false) };
+        let (words, other) = (words(node), if node.name == SERVER { CLIENT } else { SERVER });
+        // Lessons are beside this program, or wherever programs are.
+        let beside = env::current_exe().context("where is this program?")?.with_file_name(&words[0]);
+        let program = if beside.exists() { beside } else { words[0].clone().into() };
+        let said =
+            Command::new(program).args(&words[1..]).output().with_context(|| format!("cannot run {}", words[0]))?;
+        if said.status.success() {
+            let why =
+                format!("The {} prints this and ends. The {other} would wait for it, so it wasn't started.", node.name);
+            writeln!(io::stdout(), "{}\n{why}", String::from_utf8_lossy(&said.stdout))
+                .context("cannot print the help")?;
+        }
+        Ok(said.status.success())
     }
 
     /// The lesson's number, and who takes part: the client connects to this address of the server's unless its arguments say

@@ -1,7 +1,8 @@
 //! Each lesson with its options: how it ends and what it says. That the recorded runs come with the same packets and log lines,
 //! lessons.rs shows, here and in the lab.
 
-use super::support::{each, lesson, programs, CLIENT, SERVER};
+use super::support::{each, lesson, programs, CLIENT, DEVICE, SERVER};
+use std::process::Command;
 
 /// A lesson, the server's and the client's options, with which status both end, and what each says, in this order.
 type Case = (&'static str, [&'static str; 2], i32, &'static [&'static str], &'static [&'static str]);
@@ -151,4 +152,15 @@ fn a_server_does_not_wait_for_a_client_that_does_not_understand_its_options() {
     assert_eq!(check.node(CLIENT).exit, Some(2), "{}", check.all());
     let told = "trouble:  the server had not ended when the client had not understood its options, and is ended";
     assert!(check.outcome.contains(told), "{}", check.outcome);
+}
+
+/// A program that prints its help ends at once. Nobody waits for it.
+#[test]
+fn a_side_that_is_only_asked_for_its_help_has_no_run() {
+    for (option, other) in [("--client-args=--help", "The server"), ("--server-args=-h", "The client")] {
+        let output = Command::new(DEVICE).args(["run", "lesson-04", option]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+        assert!(said.contains("Usage: lesson-04") && said.contains(&format!("{other} would wait for it")), "{said}");
+    }
 }

@@ -204,4 +204,7 @@ fn mistakes_are_named_before_anything_starts() {
         assert_eq!(output.status.code(), Some(status), "{arguments:?}: {text}");
         assert!(text.contains(words) && (status == 3 || output.stdout.is_empty()), "{arguments:?}: {text}");
     }
+    let help = lab().args(["run", "lesson-04", "--client-args=--help"]).output().unwrap();
+    let said = String::from_utf8_lossy(&help.stdout);
+    assert!(help.status.success() && said.contains("The server would wait for it, so it wasn't started"), "{said}");
 }
