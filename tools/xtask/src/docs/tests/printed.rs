@@ -19,17 +19,25 @@ fn what_the_pages_quote_is_printed_again() {
         let (path, kept) = (path.display().to_string(), files::read(&path).unwrap());
         let commands: Vec<&str> = kept.lines().map_while(|line| line.strip_prefix("$ ")).collect();
         println!("{path}: {}", commands.join(" && "));
-        // Where two things race, one of three runs has them in the page's order.
-        let tries: Vec<Vec<String>> = (0..3).map(|_| missing(&pages, &path, &printed(&commands))).collect();
-        wrong.extend(tries.into_iter().min_by_key(Vec::len).unwrap());
+        // A busy machine may send a packet again; hardly three times.
+        let mut missing = missing(&pages, &path, &printed(&commands));
+        for _ in 1..3 {
+            if !missing.is_empty() {
+                missing = self::missing(&pages, &path, &printed(&commands));
+            }
+        }
+        wrong.extend(missing);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// The commands, which pages quote as well, and what they print. The `make` in which this test may be running isn't theirs.
 fn printed(commands: &[&str]) -> String {
-    let commands = format!("{{ {}; }} 2>&1", commands.join(" && "));
-    let output = Command::new("bash").args(["-c", &commands]).output().unwrap();
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    let joined = format!("{{ {}; }} 2>&1", commands.join(" && "));
+    let mut shell = Command::new("bash");
+    shell.args(["-c", &joined]).env_remove("MAKEFLAGS").env_remove("MAKELEVEL");
+    let output = shell.output().unwrap();
+    commands.join("\n") + "\n" + &String::from_utf8_lossy(&output.stdout)
 }
 
 /// The quotes of a file on all pages that an output doesn't have.
@@ -38,10 +46,53 @@ fn missing(pages: &[Page], path: &str, printed: &str) -> Vec<String> {
     for page in pages {
         let quotes = page.marks.iter().filter(|mark| mark.kind == "printed" && mark.words() == [path]);
         for quote in quotes.filter_map(|mark| page.block_after(mark.line)) {
-            let line = marks::in_order(&page.lines[quote.clone()], printed).err();
+            let line = strange(&page.lines[quote.clone()], printed);
             let what = |line| format!("{}: today's output has no such line here: {line}", page.place(quote.start));
             missing.extend(line.map(what));
         }
     }
     missing
+}
+
+/// The first line of a quote that isn't printed in its order. Two programs and the wire each have an order of their own, but
+/// which of them is first when they act at the same time is chance. So if all together aren't in order, it's enough that each is.
+fn strange(quote: &[String], printed: &str) -> Option<String> {
+    let all = marks::in_order(quote, printed).err()?;
+    let printed: Vec<String> = printed.lines().map(str::to_owned).collect();
+    if !quote.iter().any(|line| line.contains('│')) {
+        return Some(all);
+    }
+    lanes(quote)
+        .iter()
+        .zip(lanes(&printed))
+        .find_map(|(quote, printed)| marks::in_order(quote, &printed.join("\n")).err())
+}
+
+/// What is left and what is right of the line between two programs, and what goes across it.
+fn lanes(lines: &[String]) -> [Vec<String>; 3] {
+    let (mut left, mut right, mut across) = (Vec::new(), Vec::new(), Vec::new());
+    for line in lines {
+        match line.split_once('│') {
+            Some((its, others)) => {
+                left.push(its.to_owned());
+                right.push(others.to_owned());
+            }
+            None => across.push(line.clone()),
+        }
+    }
+    [left, right, across]
+}
+
+#[test]
+fn only_what_two_programs_do_at_the_same_time_may_change_places() {
+    let lines = |text: &str| text.lines().map(String::from).collect::<Vec<_>>();
+    let quote = lines("─── REQ ──▶\n   │ killed\n◀── REJ ───\nend │\n");
+    for (printed, is_right) in [
+        ("1 ─── REQ ──▶\n2    │ killed\n3 ◀── REJ ───\n4 end │\n", true),
+        ("1 ─── REQ ──▶\n2 ◀── REJ ───\n3 end │\n4    │ killed\n", true),
+        ("1 ◀── REJ ───\n2    │ killed\n3 ─── REQ ──▶\n4 end │\n", false),
+    ] {
+        assert_eq!(strange(&quote, printed).is_none(), is_right, "{printed}");
+    }
+    assert_eq!(strange(&lines("one\ntwo"), "two\none"), Some("two".into()));
 }
