@@ -331,7 +331,7 @@ of-fresh := -p device --test all fresh -- --nocapture
 of-kernel := -p device --test all kernel -- --nocapture
 of-course := -p course --test all --
 of-nic := --release -p nic -p workbench --test all --
-of-docs := -p xtask planted -- --nocapture
+of-docs := -p xtask docs -- --nocapture
 long := lessons soak sweep siw machines device kernel course nic docs
 
 .PHONY: test-long

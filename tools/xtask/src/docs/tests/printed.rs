@@ -4,6 +4,7 @@ use super::super::page::Page;
 use super::super::{marks, pages};
 use super::repository;
 use run::files;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
@@ -57,30 +58,27 @@ fn missing(pages: &[Page], path: &str, printed: &str) -> Vec<String> {
 /// The first line of a quote that isn't printed in its order. Two programs and the wire each have an order of their own, but
 /// which of them is first when they act at the same time is chance. So if all together aren't in order, it's enough that each is.
 fn strange(quote: &[String], printed: &str) -> Option<String> {
-    let all = marks::in_order(quote, printed).err()?;
+    marks::in_order(quote, printed).err()?;
     let printed: Vec<String> = printed.lines().map(str::to_owned).collect();
-    if !quote.iter().any(|line| line.contains('│')) {
-        return Some(all);
-    }
-    lanes(quote)
-        .iter()
-        .zip(lanes(&printed))
-        .find_map(|(quote, printed)| marks::in_order(quote, &printed.join("\n")).err())
+    let (quote, printed) = (lanes(quote), lanes(&printed));
+    let of = |lane| printed.get(lane).map_or(String::new(), |lines| lines.join("\n"));
+    quote.iter().find_map(|(lane, lines)| marks::in_order(lines, &of(lane)).err())
 }
 
-/// What is left and what is right of the line between two programs, and what goes across it.
-fn lanes(lines: &[String]) -> [Vec<String>; 3] {
-    let (mut left, mut right, mut across) = (Vec::new(), Vec::new(), Vec::new());
+/// What each program says, which is left or right of a line or behind its node's name, and what goes across.
+fn lanes(lines: &[String]) -> BTreeMap<&str, Vec<String>> {
+    let mut lanes = BTreeMap::<&str, Vec<String>>::new();
+    let mut add = |lane, text: &str| lanes.entry(lane).or_default().push(text.to_owned());
     for line in lines {
-        match line.split_once('│') {
-            Some((its, others)) => {
-                left.push(its.to_owned());
-                right.push(others.to_owned());
-            }
-            None => across.push(line.clone()),
+        if let Some((left, right)) = line.split_once('│') {
+            add("left", left);
+            add("right", right);
+            continue;
         }
+        let node = line.split(' ').next().filter(|word| ["client", "server"].iter().any(|node| word.starts_with(node)));
+        add(node.unwrap_or_default(), line);
     }
-    [left, right, across]
+    lanes
 }
 
 #[test]
@@ -94,5 +92,7 @@ fn only_what_two_programs_do_at_the_same_time_may_change_places() {
     ] {
         assert_eq!(strange(&quote, printed).is_none(), is_right, "{printed}");
     }
-    assert_eq!(strange(&lines("one\ntwo"), "two\none"), Some("two".into()));
+    let quote = lines("client  done\nserver  done\nserver  ended");
+    assert_eq!(strange(&quote, "server  done\nserver  ended\nclient  done"), None);
+    assert_eq!(strange(&quote, "client  done\nserver  ended\nserver  done"), Some("server  ended".into()));
 }
