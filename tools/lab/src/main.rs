@@ -141,7 +141,7 @@ fn find_tools() -> Result<()> {
 /// Runs what is wanted, and says how it went; true if it went well.
 fn carry_out(command: Command) -> Result<bool> {
     if let Command::Run { lesson, .. } = &command {
-        if lesson.prints_help()? {
+        if lesson.prints_help().map_err(|error| Stopped::Usage(format!("{error:#}")))? {
             return Ok(true);
         }
     }

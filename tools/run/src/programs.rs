@@ -81,7 +81,7 @@ impl Lesson {
     /// If a side is only asked for its help, prints that, and says why there's no run: its program ends at once, and the other one
     /// would wait for it. A command line that the program doesn't understand is left to the run.
     pub fn prints_help(&self) -> Result<bool> {
-        let (_, nodes) = self.nodes(SERVER)?;
+        let (_, nodes) = self.nodes(SERVER, None)?;
         let words = |node: &Node| node.command.as_deref().and_then(shlex::split).unwrap_or_default();
         let is_asked = |node: &&Node| words(node).iter().any(|word| ["-h", "--help"].contains(&word.as_str()));
         let Some(node) = nodes.iter().find(is_asked) else { return Ok(false) };
