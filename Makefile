@@ -298,19 +298,17 @@ test: ### build everything and run every test
 	@tools/lab/setup.sh build lab nvme shell test python grade
 	cargo build --workspace
 	cargo test --workspace --no-run
-	@# Both to their end, and the shorter list is shown when the longer one has been.
-	@$(MAKE) --no-print-directory -k -j2 tests-of-others tests-of-course; status=$$?; cat "$$target"/tests-of-course.txt; exit $$status
+	@$(MAKE) --no-print-directory -k tests-of-others tests-of-course
 
-# The course's tests mostly wait, for programs that don't end and for the compiler, so they run beside all others. In each half two more run
-# at a time than there are processors, since lab and device tests wait as well. Without MAKEFLAGS, because cargo would take
-# make's two jobs for all that it may do.
+# First all but the course's, of which two more run at a time than there are processors, because lab and device tests mostly wait. The course's
+# judge gives programs a time, so no more of those run at a time than there are processors. Without MAKEFLAGS, because cargo would take make's
+# jobs for all that it may do.
 .PHONY: tests-of-course tests-of-others
-tests-of-%: export RUST_TEST_THREADS ?= $(shell echo $$(($$(nproc) + 2)))
 tests-of-course:
-	@unset MAKEFLAGS; cargo test -p course >"$$target"/$@.txt 2>&1
+	@unset MAKEFLAGS; RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(nproc)} cargo test -p course
 
 tests-of-others:
-	@unset MAKEFLAGS; cargo test --workspace --exclude course
+	@unset MAKEFLAGS; RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc) + 2))} cargo test --workspace --exclude course
 
 .PHONY: field-guide
 field-guide: ### try every change of every lesson again, and list those that don't come out as their pages say (some minutes)

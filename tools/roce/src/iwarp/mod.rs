@@ -8,8 +8,6 @@ pub mod crc32c;
 pub mod headers;
 mod stream;
 pub mod terminate;
-#[cfg(test)]
-mod tests;
 
 pub use stream::{Brought, Doubt, Streams};
 
@@ -186,3 +184,6 @@ impl Unit {
         field.read(self.bytes.get(start..)?)
     }
 }
+
+#[cfg(test)]
+mod tests;
