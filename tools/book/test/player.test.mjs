@@ -441,10 +441,10 @@ test("what a capture says stays text", async () => {
   assert.equal(await page.run(() => window.hacked ?? document.querySelectorAll(".rp b > b, .rp img, .rp script").length), 0);
   assert.match(await page.run(() => document.querySelector(".rp-ladder").textContent), /<\/script><script>hacked=1/);
   assert.deepEqual(await page.complaints(), []);
-  // And in memory and packet.
+  // And in the packet. (Its checksum doesn't fit any more, so nobody writes it into memory.)
   await page.run(() => { location.hash = `frame=${document.querySelector(".rp-packet.write").dataset.n}`; });
   await page.run(() => new Promise((done) => setTimeout(done, 50)));
-  assert.ok((await look()).memory.every((regions) => regions.join().includes("</script><script>window.hacked = 1;")));
+  assert.equal(await page.run(() => window.hacked ?? document.querySelectorAll(".rp b > b, .rp img, .rp script").length), 0);
 });
 
 test("a capture without anything to play says so, and one with another program's packets plays", async () => {
