@@ -30,21 +30,23 @@ build_siw() {
     [ -n "$kernel" ] || give_up 'there is no kernel yet to build siw for. Run: tools/lab/setup.sh lab siw'
     siw=$TARGET/lab/siw/$kernel/siw.ko
     if [ -e "$siw" ] || brings_siw; then return; fi
-    has apt-get || give_up "the kernel $kernel has no module siw, and set-up can only build it from Debian's packages. Run on=siw on a
-Debian or Ubuntu machine, or in a container of one; or give the lab a kernel that has siw (lab run lesson-05 --driver siw --kernel …)."
+    has apt-get || give_up "the kernel $kernel has no module siw, and set-up can only build it from Debian's packages. Run this on a
+Debian or Ubuntu machine, or in a container of one; or give the lab a kernel that has siw (target/debug/lab run lesson-05 --driver siw --kernel …)."
     has make || give_up "building the module siw takes make. Get it with: $(to_install make make make)"
     begin_apt
+    # Another set-up, for which this one waited, may have built it.
+    [ ! -e "$siw" ] || return 0
     any "$apt"/lists/*Packages* || update
     scratch=$(mktemp -d)
     trap 'rm -rf "$scratch"' EXIT
+    trap 'say "interrupted. Run the same command again; it downloads headers and source once more"; exit 130' INT TERM HUP
     say "building the module siw for Linux $kernel, once: this downloads its headers and source, about 160 MB, and takes a minute or two"
     download_siw || { update && download_siw; } || give_up "apt offers no linux-headers-$kernel with the source that belongs to it (its messages
-are above). If it isn't the network, the distribution has replaced that kernel. $(newer_kernel)"
+are above). If it's neither the network nor the room in $scratch, the distribution has replaced that kernel. $(newer_kernel)"
     make_siw >"$scratch/log" 2>&1 || { cat "$scratch/log" >&2; give_up "the module siw could not be built for Linux $kernel; what the build said is above"; }
     mkdir -p "$(dirname "$siw")"
     cp "$scratch/siw.ko" "$siw.new"
     mv "$siw.new" "$siw"
-    rm -rf "$scratch"
 }
 
 newer_kernel() {

@@ -46,8 +46,8 @@ fn call_step(call: &str, errno: i32) -> &'static str {
              has neither immediate data nor atomics"
         }
         ("rdma_create_qp" | "ibv_create_qp", libc::EINVAL) => {
-            "The device hasn't that much to give: compare the requests, pieces and inline bytes that you ask for with what \
-             `ibv_devinfo -v` says of it (siw has room for 80 inline bytes, and doesn't say so)"
+            "You ask for more than the device has: compare requests, SGEs and inline bytes with `ibv_devinfo -v` (siw takes 80 \
+             inline bytes, and doesn't say so)"
         }
         ("rdma_create_qp" | "ibv_create_qp", libc::EOPNOTSUPP) => {
             "The device has no queue pairs of this kind: an iWARP device has connected ones (RC), and no datagrams"
@@ -102,8 +102,8 @@ pub fn event_step(got: CmEventType, status: i32) -> &'static str {
         }
         // The status of iWARP is a negative errno.
         (RDMA_CM_EVENT_REJECTED, i32::MIN..=-1) => {
-            "An iWARP device's refusal is the end of its TCP connection, so it says no more. Does the server listen on [::], and \
-             you come over IPv4? siw turns that away: start the server with -a and its IPv4 address. Else its log says why"
+            "An iWARP device doesn't say why it refuses. If the server listens on [::] and you connect over IPv4, siw turns you \
+             away: start the server with -a and its IPv4 address. Otherwise look at the server's log"
         }
         (RDMA_CM_EVENT_REJECTED, _) => "The peer's machine refused the connection: look at the server's log",
         (RDMA_CM_EVENT_ADDR_ERROR, _) => {

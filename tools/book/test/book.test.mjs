@@ -1,7 +1,7 @@
 // What a reader does with a page: the book's own buttons and keys, a phone, paper.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -113,6 +113,18 @@ test("a player is put in its place once, and what is below stays where it is", a
     unsized: [...document.images].filter((image) => !image.getAttribute("width") || !image.getAttribute("height")).length,
   }));
   assert.deepEqual({ ...seen, moved: seen.moved < 0.1 }, { players: 1, links: 1, moved: true, unsized: 0 }, `moved by ${seen.moved}`);
+});
+
+test("runs that are in a folder play as well, and Wireshark opens them", async () => {
+  const found = (await pages()).flatMap((path) => [...readFileSync(join(SITE, path), "utf8").matchAll(/class="run" data-run="(\w+\/[^"]+)"/g)].map(([, name]) => ({ path, name })));
+  assert.ok(found.some(({ name }) => name === "protocols/nvme"), JSON.stringify(found));
+  for (const { path, name } of found) {
+    await browser.open(site.url + path);
+    await browser.run((name) => document.querySelector(`.run[data-run="${name}"]`).scrollIntoView(), name);
+    await browser.until((name) => document.querySelector(`.run[data-run="${name}"] .rp`), name);
+    await browser.open(`${site.url}wireshark.html#run=${name}`);
+    assert.equal(await browser.until(() => document.querySelector("select")?.value), name);
+  }
 });
 
 test("what there isn't says so, and leads on", async () => {

@@ -441,9 +441,16 @@ test("what a capture says stays text", async () => {
   assert.equal(await page.run(() => window.hacked ?? document.querySelectorAll(".rp b > b, .rp img, .rp script").length), 0);
   assert.match(await page.run(() => document.querySelector(".rp-ladder").textContent), /<\/script><script>hacked=1/);
   assert.deepEqual(await page.complaints(), []);
-  // And in the packet. (Its checksum doesn't fit any more, so nobody writes it into memory.)
+  // And in the packet. Its checksum doesn't fit any more, so no device writes it into the other side's memory.
   await page.run(() => { location.hash = `frame=${document.querySelector(".rp-packet.write").dataset.n}`; });
   await page.run(() => new Promise((done) => setTimeout(done, 50)));
+  const letters = await page.run(() => {
+    document.querySelector(".rp-cells button[aria-label^='Payload: ']").click();
+    return document.querySelector(".rp-fields .rp-letters").textContent;
+  });
+  assert.equal(letters.trimEnd(), "</script><script>window.hacked = 1;</script><b>ATTACK</b>");
+  const { hosts, memory } = await look();
+  assert.ok(memory[hosts.indexOf("server")].every((text) => !text.includes("hacked")));
   assert.equal(await page.run(() => window.hacked ?? document.querySelectorAll(".rp b > b, .rp img, .rp script").length), 0);
 });
 

@@ -539,6 +539,9 @@ test("the start page moves by itself, and one button breaks it", program, async 
   assert.match(turn.says, /^Your turn: /);
   assert.match(turn.server, /nothing but zeros/);
   await press(".wb-do");
+  // The connection has long been made, so nothing of it flies.
+  const { clock } = await look();
+  assert.ok(clock.endsWith("µs") && parseFloat(clock) >= 20, clock);
   await press("[aria-label^='To the end']");
   assert.match((await look()).server, /the other side's processor never knows/);
   assert.deepEqual(await browser.complaints(), []);

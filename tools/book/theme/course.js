@@ -108,7 +108,7 @@
   async function play(element, first) {
     const name = element.dataset.run;
     try {
-      if (!/^[\w-]+$/.test(name)) throw new Error("a run's name has letters, digits, - and _");
+      if (!/^(\w+\/)?[\w-]+$/.test(name)) throw new Error("a run's name has letters, digits, - and _, and perhaps a folder in front");
       await Promise.all([script("player/player.js"), script(`player/runs/${name}.js`)]);
     } catch (error) {
       // A link to a run that was renamed, or one that was mistyped: another run in its place would only mislead.

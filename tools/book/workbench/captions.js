@@ -59,7 +59,6 @@ const DECISIONS = [
   [/^requester: (PSN \d+: )?\w+ complete/, null, "done"],
   [/^requester: PSN \d+ RC/, null, "sends, and waits for an answer"],
   [/PSN sequence error/, "The {me}'s NIC was waiting for an earlier packet, so it knows that one is missing, and asks for it.", "misses a packet"],
-  [/everything in between is lost/, "The {me}'s NIC sees a gap: what came between is lost.", "misses a packet"],
   [/a duplicate/, "The {me}'s NIC has had this packet before, so it changes nothing and only answers again.", "had it before: answers again"],
   [/no receive is posted/, "The {me}'s NIC finds no room for this message, because its program has set none aside.", "no room: turns it away"],
   [/no region has this key/, "The {me}'s NIC refuses the packet, because its key opens none of the memory here.", "wrong key: refuses it"],

@@ -293,7 +293,7 @@ class Workbench {
     const isTold = ({ says, isWaiting }, index) => says && index < begun && !(plays && isWaiting);
     const { says } = this.captions.findLast(isTold) ?? { says: "Nothing has happened yet." };
     const words = ended && this.said.sentence ? el("strong", {}, this.said.sentence) : says;
-    const opening = this.opening ? [el("b", { class: "wb-opening" }, this.opening), " "] : [];
+    const opening = this.opening ? [el("b", {}, this.opening), " "] : [];
     this.say.replaceChildren(...opening, words);
     this.slider.setAttribute("aria-valuetext", `${this.clock.textContent}: ${says}`);
     this.challenges.judge(ended ? this.said.verdict : null);
@@ -323,7 +323,7 @@ class Workbench {
     this.stage.menu.replaceChildren(
       el("p", {}, el("b", {}, event.tag), ` ${event.length} bytes`),
       ...["lose", "double", "delay", "damage"].map(act),
-      el("button", { type: "button", click: () => this.inside(index) }, "look inside"),
+      el("button", { type: "button", click: () => this.inside() }, "look inside"),
       el("button", { type: "button", "aria-label": "Leave it alone", click: () => this.menuFor(null) }, "✕"),
     );
     this.stage.menu.querySelector("button").focus({ preventScroll: true });

@@ -32,8 +32,8 @@ const ALL: &str = "grade.json";
 const FIRST_PORT: u16 = 20_000;
 /// Options that both sides must have: the untouched lesson is run without any.
 const AGREED: [&str; 4] = ["-m", "--mode", "--closer", "--puzzle"];
-/// How long trials without success, and builds, may take in a lesson, and of a student. What passes costs nothing of it: a slow machine
-/// takes no marks.
+/// How long trials without success, and builds, may take in a lesson, and of a student. What passes costs nothing
+/// of it.
 const OF_LESSON: Duration = Duration::from_secs(40);
 const OF_STUDENT: Duration = Duration::from_secs(160);
 

@@ -12,6 +12,7 @@ use crate::forbidden;
 use crate::project::Project;
 use anyhow::{bail, ensure, Context, Result};
 use run::files::write;
+use run::waiting::wait_for;
 use rustix::fs::{flock, FlockOperation};
 use std::env;
 use std::fs::{self, File, Permissions};
@@ -31,7 +32,7 @@ const TOOLS: &str = "/tools";
 const TOOLCHAIN: &str = "/toolchain";
 const CARGO: &str = "/cargo";
 
-/// Who runs what root is asked to grade: users that neither Debian nor systemd gives to anybody. Each grader takes one for itself, because
+/// Who runs what root is asked to grade: users that neither Debian nor systemd gives to anybody. Each grader of a project takes one for itself, because
 /// the kernel counts a user's processes, and a fork bomb here would leave none to programs that somebody else grades.
 const USERS: Range<u32> = 65520..65534;
 
@@ -202,16 +203,20 @@ impl User {
     /// One that's free. If none is, it waits for the last one.
     fn take(project: &Project) -> Result<Self> {
         let folder = project.target.join("course/users");
-        fs::create_dir_all(&folder)?;
+        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         for number in USERS {
-            let taken = File::create(folder.join(number.to_string()))?;
+            let file = folder.join(number.to_string());
+            let taken = File::create(&file).with_context(|| format!("cannot make {}", file.display()))?;
             let is_last = number + 1 == USERS.end;
+            let why = "another grader of this project to end, because all users for programs are taken";
+            let _waiting = is_last.then(|| wait_for(why));
             let how = if is_last { FlockOperation::LockExclusive } else { FlockOperation::NonBlockingLockExclusive };
             if flock(&taken, how).is_ok() {
                 return Ok(Self { number, _taken: taken });
             }
         }
-        bail!("cannot take a user for the programs, because nothing in {} can be locked", folder.display())
+        bail!("cannot take a user for the programs, because nothing in {} can be locked. Put CARGO_TARGET_DIR on a file system that \
+             has locks", folder.display())
     }
 
     /// The words that have a command run as this one.
@@ -236,7 +241,7 @@ fn is_root() -> bool {
     rustix::process::getuid().is_root()
 }
 
-/// What root keeps of its rights until it becomes nobody.
+/// What root keeps of its rights until it becomes that user.
 fn privileges() -> Vec<String> {
     strings(["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"])
 }
@@ -259,7 +264,7 @@ fn system(project: &Project, shut_in: &Path) -> Vec<String> {
         words.extend(bound(&path, &path.display().to_string()));
     }
     // The references, the lessons' programs and what others have handed in, if that is below /usr.
-    let hidden = [project.root.as_path(), &project.target, shut_in];
+    let hidden = [project.root.as_path(), &project.target, shut_in.parent().unwrap_or(shut_in)];
     for folder in hidden.into_iter().filter(|folder| folder.starts_with("/usr")) {
         words.extend(["--tmpfs".to_owned(), folder.display().to_string()]);
     }

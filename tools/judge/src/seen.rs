@@ -24,7 +24,7 @@ pub fn read(run: &[u8]) -> Result<Events> {
     Events::read(run).context("this isn't a run file")
 }
 
-/// Looks at all that happened in a run, in order. Frames that are no RoCE packets are left out.
+/// Looks at all that happened in a run, in order. Frames that hold neither RoCE nor iWARP are left out.
 pub fn each(run: &Events, mut look: impl FnMut(Seen)) -> Result<()> {
     let mut rows = run.rows();
     for event in run.iter() {

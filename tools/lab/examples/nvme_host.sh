@@ -6,10 +6,15 @@
 #   nvme_host.sh ADDRESS [BLOCKS]     also tries that many random blocks
 set -eu
 address=$1 blocks=${2:-0} work=/tmp/nvme
-fail() { echo "FAILED: $*"; dmesg | grep -i 'nvme[0-9]' | tail -n 4; exit 1; }
-trap 'echo "the host has ended"' EXIT
-# write FILE BYTES NUMBER and read_back: so many bytes, as the disk's so-and-so-many piece of that size. They go past this machine's cache,
-# so that each piece is one command on the wire.
+fail() {
+    echo "FAILED: $*"
+    dmesg | grep -i 'nvme[0-9]' | tail -n 4
+    [ -z "${controller:-}" ] || echo "It's still connected. To disconnect: echo 1 >/sys/class/nvme/$controller/delete_controller"
+    exit 1
+}
+trap 'rm -f "$work".*; echo "the host has ended"' EXIT
+# write FILE BYTES NUMBER: to piece NUMBER of the disk, in pieces of BYTES. read_back FILE BYTES NUMBER [COUNT] reads such pieces. Both go past
+# this machine's cache, so that each piece is one command on the wire.
 write() { dd if="$1" of="$disk" bs="$2" seek="$3" count=1 oflag=direct conv=notrunc 2>"$work.dd" || fail "$(cat "$work.dd")"; }
 read_back() { dd if="$disk" of="$1" bs="$2" skip="$3" count="${4:-1}" iflag=direct 2>"$work.dd" || fail "$(cat "$work.dd")"; }
 
@@ -23,7 +28,9 @@ read -r answer <&3
 exec 3>&-
 echo "connected: $answer"
 controller=nvme$(echo "$answer" | sed 's/instance=\([0-9]*\).*/\1/') disk=
+tries=100
 until [ -b "$disk" ]; do
+    [ $((tries -= 1)) -gt 0 ] || fail "$controller has shown no disk for 10 s"
     sleep 0.1
     disk=/dev/$(basename "$(echo /sys/class/nvme/"$controller"/nvme*n1)" | sed 's/c[0-9]*n/n/')
 done
@@ -64,6 +71,6 @@ if [ "$blocks" -gt 0 ]; then
     echo "$number random blocks written and read back, and the whole disk is as it should be"
 fi
 
-# So long without a command, the two still want to know whether the other end is alive.
+# Nothing to do for three seconds, so that the keep-alive is on the wire as well.
 sleep 3
 echo 1 >"/sys/class/nvme/$controller/delete_controller"

@@ -6,9 +6,15 @@
 #   nvme_target.sh DISK ADDRESS     such as /dev/ram0, a disk in memory, which `modprobe brd` makes
 set -eu
 disk=$1 address=$2 nqn=nqn.2026-11.lab:disk
-subsystem=/sys/kernel/config/nvmet/subsystems/$nqn port=/sys/kernel/config/nvmet/ports/1
+subsystem=/sys/kernel/config/nvmet/subsystems/$nqn port=/sys/kernel/config/nvmet/ports/4420
 
 [ -e /sys/kernel/config/nvmet ] || mount -t configfs none /sys/kernel/config
+undo() {
+    rm -f "$port/subsystems/$nqn"
+    rmdir "$port" "$subsystem/namespaces/1" "$subsystem" 2>/dev/null || true
+}
+trap undo EXIT
+trap 'undo; echo stopped; trap - EXIT; exit 0' INT TERM
 
 # A subsystem is what a host connects to, and a namespace is a disk in it.
 mkdir "$subsystem" "$subsystem/namespaces/1"
@@ -26,13 +32,6 @@ echo 1024 >"$port/param_inline_data_size"
 ln -s "$subsystem" "$port/subsystems/$nqn"
 echo "serving $disk as $nqn, at $address port 4420"
 
-stop() {
-    rm "$port/subsystems/$nqn"
-    rmdir "$port" "$subsystem/namespaces/1" "$subsystem"
-    echo 'stopped'
-    exit 0
-}
-trap stop INT TERM
 while :; do
     sleep 1 &
     wait $!

@@ -1,5 +1,6 @@
 //! What the device does, as a fact with a name and fields. Programs that look at a run match these. People read the sentence, and
-//! all sentences are here. If you reword one, only the log changes.
+//! all sentences are here. If you reword one, only the log changes, and what the workbench's captions recognize
+//! (`tools/book/workbench/captions.js`).
 
 use std::fmt;
 

@@ -30,7 +30,7 @@ impl Icrc {
     }
 }
 
-/// Where InfiniBand would have its local routing header, as many ones are counted.
+/// InfiniBand has a local routing header here; RoCE counts as many bytes of ones instead.
 const ONES: usize = 8;
 /// The UDP header and the BTH. Like the IP header they have fields that change on the way.
 const TRANSPORT: usize = 8 + 12;

@@ -3,8 +3,8 @@
 //! [`link`] finds the UDP datagram in a frame, also inside a tunnel, [`packet`] the headers in it, which [`headers`] and [`cm`] declare field by
 //! field as the specification does, in the terms of [`field`]. [`opcode`] says which headers a packet has, [`aeth`] what an
 //! answer says, [`icrc`] checks the packet, and [`track`] sorts packets into connections and counts them from the start.
-//! [`pause`] is the one frame of the link itself: what a switch with full queues sends. [`tcp`] is what programs say beside RDMA, and
-//! below it in [`iwarp`], the second wire; [`nvme`] is what one protocol says with it.
+//! [`pause`] is the one frame of the link itself: what a switch with full queues sends. [`tcp`] reads TCP headers, and [`iwarp`] what RDMA
+//! puts into TCP; [`nvme`] names what NVMe over RDMA sends.
 
 // Names that say it all need no comment.
 #![allow(missing_docs)]

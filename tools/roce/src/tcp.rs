@@ -18,7 +18,8 @@ pub struct Segment {
     pub is_rst: bool,
     pub sequence: u32,
     pub acknowledgement: u32,
-    /// Where the header begins in the frame, and where the payload does.
+    /// Where in the frame the IP header begins, the TCP header, and the payload.
+    pub ip_offset: usize,
     pub header_offset: usize,
     pub payload_offset: usize,
     /// Bytes of payload on the wire.
@@ -59,6 +60,7 @@ impl Segment {
             is_rst: flags & 0x04 != 0,
             sequence: number(4),
             acknowledgement: number(8),
+            ip_offset: at,
             header_offset: at + tcp,
             payload_offset: at + payload,
             length: end.saturating_sub(payload),

@@ -39,7 +39,7 @@ impl Blocks {
         self.is_given_up = true;
     }
 
-    /// Brings what waits to the file, or of that the whole blocks that find room.
+    /// Appends what waits. If there isn't room for all of it, only whole blocks stay.
     fn append(&mut self) -> io::Result<()> {
         let written = self.file.write_all(&self.waiting);
         if written.is_err() {

@@ -3,7 +3,7 @@
 use anyhow::{ensure, Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::{env, fs, io, iter};
+use std::{env, fs, iter};
 
 /// The repository around the working directory, or else around this program. It is looked for when a tool runs, for a clone can
 /// be renamed, and copied with all that was built in it.
@@ -61,8 +61,8 @@ pub fn tree(folder: &Path) -> Result<Vec<String>> {
 pub fn free_folder(
     runs: &Path,
     name: &str,
-    make: impl FnOnce(&Path) -> io::Result<()>,
-) -> io::Result<(PathBuf, fs::File)> {
+    make: impl FnOnce(&Path) -> std::io::Result<()>,
+) -> std::io::Result<(PathBuf, fs::File)> {
     use fs::File;
     use rustix::fs::{flock, FlockOperation};
 

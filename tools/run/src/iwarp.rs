@@ -64,7 +64,7 @@ pub(crate) fn details(brought: &Brought) -> Vec<String> {
         (0, _) | (_, 0) => {}
         (_, begun) => parts.push(format!("and {begun} bytes of a unit that goes on")),
     }
-    parts.extend(brought.doubt.map(|doubt| doubt.words().to_owned()));
+    parts.extend(brought.doubt.map(|doubt| format!("cannot tell: {}", doubt.words())));
     parts
 }
 

@@ -101,7 +101,7 @@ impl Lesson {
     }
 
     /// The lesson's number, and who takes part: the client connects to this address of the server's unless its arguments say
-    /// where to. A server listens at every address unless one is given here, or one side's arguments name one.
+    /// where to. With `listens_at` the server listens only there, unless either side's arguments name an address.
     pub fn nodes(&self, address: &str, listens_at: Option<&str>) -> Result<(&str, Vec<Node>)> {
         let number = self.lesson.strip_prefix("lesson-").unwrap_or(&self.lesson);
         let is_lesson = number.len() == 2 && number.bytes().all(|byte| byte.is_ascii_digit());

@@ -32,9 +32,9 @@ pub struct Recorder<W: Write> {
 /// How much has crossed the wire.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
-    /// The names that the lanes have for the RoCE packets, each with how often it occurred, in the order of their first occurrence.
+    /// The names of RoCE packets and iWARP units, each with how often it occurred, in the order of their first occurrence.
     pub packets: Vec<(&'static str, usize)>,
-    /// Frames that are no RoCE packets: ARP, TCP and the like.
+    /// Frames with neither: ARP, other TCP and the like.
     pub others: usize,
     /// System calls of the programs, as far as they are told.
     pub calls: Calls,

@@ -28,8 +28,7 @@ pub struct Record<'a> {
     pub comment: Option<&'a str>,
 }
 
-/// Whether it's known that nothing comes but RoCE, and no NVMe in it: the workbench's program is compiled like this for pages, which many
-/// load, and whose NICs send nothing else.
+/// The workbench's program is compiled with this, so that pages load less: its NICs send only RoCE, and no NVMe in it.
 const ONLY_ROCE: bool = cfg!(only_roce);
 
 /// A recorded frame with all that's known of it: what it holds, and which connection and request that is part of.
@@ -109,7 +108,7 @@ impl<'a> Sighting<'a> {
             node: node.map(str::to_owned),
             data: data.to_vec(),
             comment: comment.map(str::to_owned),
-            iwarp: self.iwarp.cloned().map(Box::new),
+            iwarp: self.iwarp().cloned().map(Box::new),
             sighting: self.within(record, None, None),
         }
     }
@@ -122,7 +121,7 @@ impl<'a> Sighting<'a> {
         iwarp: Option<&'b Brought>,
     ) -> Sighting<'b> {
         let frame = self.frame.within(record.data);
-        let nvme = match (&frame, &self.nvme) {
+        let nvme = match (&frame, self.nvme()) {
             (Frame::Roce(packet), Some(nvme)) => Some(nvme.within(packet)),
             _ => None,
         };
@@ -217,7 +216,7 @@ impl Lookout {
     }
 
     /// A frame that was seen before, with what's known of its connection by now.
-    pub fn again<'a>(&'a self, kept: &'a Kept) -> Sighting<'a> {
+    pub fn recall<'a>(&'a self, kept: &'a Kept) -> Sighting<'a> {
         kept.sighting(kept.sighting.seen.map(|seen| &self.connections()[seen.connection]))
     }
 

@@ -27,7 +27,7 @@ impl Timing {
         Timing { stages: stages.into_iter().collect(), end: Instant::now() }
     }
 
-    /// What was done since the last call, or the beginning, was this.
+    /// Ends a stage: all the time since the last call, or since the beginning, was spent on it.
     pub fn end(&mut self, stage: &'static str) {
         let began = std::mem::replace(&mut self.end, Instant::now());
         self.stages.push((stage, self.end - began));

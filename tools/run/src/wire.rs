@@ -103,7 +103,7 @@ struct Road {
 /// What a wire says of a frame that it has carried.
 #[derive(Clone, Copy, Debug)]
 pub struct Carried {
-    /// The packet's name; None for other frames.
+    /// What people call it: a packet's name, or that of an iWARP unit; None for other frames.
     pub name: Option<&'static str>,
     /// Whether the rules have let it pass.
     pub goes_on: bool,
@@ -234,7 +234,7 @@ impl Wire {
                     match self.road.crossing.remove(&number) {
                         Some(mut seen) => {
                             seen.data = frame;
-                            scribe.packet(sender, self.lookout.again(&seen), comment.as_deref())?;
+                            scribe.packet(sender, self.lookout.recall(&seen), comment.as_deref())?;
                         }
                         // The switch itself sends it. Or it's for all, and another copy of it came out before this one was lost.
                         None => {

@@ -111,7 +111,7 @@ enum Command {
     },
 }
 
-/// Of a larger capture, in bytes of memory, there's no picture.
+/// The most memory, in bytes, that a capture may take to be drawn as a picture.
 const MOST_DRAWN: usize = 256 << 20;
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -212,7 +212,9 @@ fn svg(file: &Path, ladder: bool, is_plot: bool) -> Result<(), Error> {
     }
     let run = Events::most(Source::open(file)?.once()?, MOST_DRAWN);
     if run.more() > 0 {
-        return Err(Error::msg("it's too large for a picture"));
+        return Err(Error::msg(
+            "it's too large for a picture: cut a part out with `editcap -r`, or look at it with `wire show`",
+        ));
     }
     let ladder = ladder || run.nodes().is_none();
     let (picture, _) = if ladder { lanes::ladder(&run)? } else { lanes::picture(&run, 0..=u64::MAX)? };

@@ -11,7 +11,7 @@ use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 /// Begins to read a capture, compressed or not.
 ///
 /// # Errors
-/// It cannot be read, or is none.
+/// It cannot be read, or isn't a capture.
 pub fn reader<'a>(input: impl Read + 'a) -> Result<Reader<Box<dyn Read + 'a>>, Error> {
     Reader::new(unpacked(input)?)
 }

@@ -44,6 +44,10 @@ impl<'a> Change<'a> {
         let edit = self.edit.and_then(|edit| edit.split_once('\n')).map_or("", |(_, edit)| edit);
         let (_, story) = story.split_once('\n').unwrap_or_default();
         let (mut head, mut script) = (format!("# {about}\n"), story.to_owned());
+        ensure!(
+            edit.lines().all(|line| line.starts_with([' ', '-', '+', '@'])),
+            "a line begins with none of blank, - and +"
+        );
         for place in edit.split_terminator("@@\n") {
             let lines = |signs| place.lines().filter_map(move |line| Some(line.strip_prefix(signs)?.to_owned() + "\n"));
             let (from, to): (String, String) = (lines([' ', '-']).collect(), lines([' ', '+']).collect());
@@ -53,10 +57,6 @@ impl<'a> Change<'a> {
             script = if from.is_empty() { script + &to } else { script.replacen(&from, &to, 1) };
             head.extend(place.lines().map(|line| format!("# {} {}\n", &line[..1], &line[1..])));
         }
-        ensure!(
-            edit.lines().all(|line| line.starts_with([' ', '-', '+', '@'])),
-            "a line begins with none of blank, - and +"
-        );
         Ok(head + &script)
     }
 }

@@ -599,7 +599,12 @@ impl Node {
                 self.log(wire, "INFO", &format!("private data: {what}"));
             }
             Some(_) => {
-                self.refused(wire, if self.number == CLIENT { "rdma_connect" } else { "rdma_accept" }, Errno::EINVAL)
+                let call = match (self.number, rejects) {
+                    (CLIENT, _) => "rdma_connect",
+                    (_, true) => "rdma_reject",
+                    _ => "rdma_accept",
+                };
+                self.refused(wire, call, Errno::EINVAL)
             }
         }
     }

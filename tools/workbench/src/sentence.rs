@@ -15,17 +15,16 @@ pub fn sentence(script: &Script, run: &Run) -> String {
     let seen = Seen { script, run };
     let failed = run.nodes.iter().find_map(failed);
     let status = |wc: &Completion| format!("{} ({})", wc.status.name(), wc.status as u32);
-    let first = match (seen.cause(failed.is_some()), failed) {
-        (_, Some((node, posted, wc))) if seen.refusal().is_some() => {
-            let (who, why) = seen.refusal().unwrap_or_default();
+    let first = match (seen.cause(failed.is_some()), failed, seen.refusal()) {
+        (_, Some((node, posted, wc)), Some((who, why))) => {
             format!("{who} {} ({why}), so it ended with {}", request(node, posted), status(wc))
         }
-        (Some(cause), Some((node, posted, wc))) => {
+        (Some(cause), Some((node, posted, wc)), _) => {
             format!("{cause}, so {} ended with {}", request(node, posted), status(wc))
         }
-        (Some(cause), None) => format!("{cause}; in the end {}", outcome(run)),
-        (None, Some((node, posted, wc))) => format!("{} ended with {}", request(node, posted), status(wc)),
-        (None, None) => seen.unwritten().unwrap_or_else(|| outcome(run)),
+        (Some(cause), None, _) => format!("{cause}; in the end {}", outcome(run)),
+        (None, Some((node, posted, wc)), None) => format!("{} ended with {}", request(node, posted), status(wc)),
+        (None, None, _) => seen.unwritten().unwrap_or_else(|| outcome(run)),
     };
     let dead = run.nodes.iter().find(|node| node.is_dead && seen.is_spared(node));
     let dead = dead.map_or(String::new(), |node| format!(", and the {}'s machine is off by now", NODES[node.number()]));
@@ -122,7 +121,8 @@ impl Seen<'_> {
     fn unwritten(&self) -> Option<String> {
         let took = |node: &usize| self.count(*node, "duplicate") > 0 && self.count(*node, "written") == 0;
         let own = [SERVER, CLIENT].into_iter().find(took).filter(|own| is_over(self.run, *own))?;
-        self.run.nodes[peer(own)].posted.iter().find(|posted| posted.request.operation == Operation::Write)?;
+        let writes = |posted: &Posted| posted.request.operation == Operation::Write;
+        self.run.nodes[peer(own)].posted.iter().any(writes).then_some(())?;
         let (own, other) = (NODES[own], NODES[peer(own)]);
         Some(format!(
             "the {own}'s NIC took the {other}'s WRITE for one that it had before, so it acknowledged it and wrote nothing, \

@@ -2,7 +2,7 @@
 
 use crate::bench::{self, Run};
 use crate::challenge::{self, Verdict};
-use crate::node::{Completed, Connection, Node, Region};
+use crate::node::{Completed, Node};
 use crate::script::{self, Script, Timed, NODES};
 use crate::sentence::sentence;
 use crate::wire::Flight;
@@ -65,18 +65,13 @@ struct Judged {
 struct Made {
     line: usize,
     node: &'static str,
-    /// Its number in the run file, and the place of the player's event.
-    frame: Option<u64>,
+    /// The place of the player's event; None if it was never reached.
     event: Option<usize>,
-    us: Option<f64>,
-    /// Whether it waits for ever, or was never reached.
-    waits: bool,
 }
 
 /// A packet.
 #[derive(Serialize)]
 struct InFlight {
-    frame: u64,
     event: Option<usize>,
     from: &'static str,
     name: &'static str,
@@ -97,24 +92,13 @@ struct Touches {
 #[derive(Serialize)]
 struct State {
     name: &'static str,
-    dead: bool,
-    connection: &'static str,
     qp: Pair,
     memory: Memory,
-    regions: Vec<Registered>,
-    receives: Vec<Posted>,
     completions: Vec<Complete>,
 }
 
 #[derive(Serialize)]
 struct Pair {
-    number: u32,
-    state: String,
-    mtu: u32,
-    timeout: u8,
-    retry_cnt: u8,
-    rnr_retry: u8,
-    min_rnr_timer: u8,
     sends_waiting: usize,
 }
 
@@ -127,29 +111,10 @@ struct Memory {
 }
 
 #[derive(Serialize)]
-struct Registered {
-    from: usize,
-    to: usize,
-    rights: String,
-    key: String,
-    registered: bool,
-}
-
-#[derive(Serialize)]
-struct Posted {
-    wr_id: u64,
-    from: usize,
-    to: usize,
-}
-
-#[derive(Serialize)]
 struct Complete {
     wr_id: u64,
-    opcode: &'static str,
     status: u32,
     name: &'static str,
-    length: u32,
-    imm: Option<u32>,
     us: f64,
 }
 
@@ -197,22 +162,13 @@ fn event(numbers: &[u64], number: u64) -> Option<usize> {
 }
 
 fn made(run: &Run, at: usize, call: &Timed, numbers: &[u64]) -> Made {
-    let frame = run.made[at];
-    Made {
-        line: call.line,
-        node: NODES[call.node],
-        frame,
-        event: frame.and_then(|frame| event(numbers, frame)),
-        us: frame.map(|frame| microseconds(time(run, frame))),
-        waits: run.waiting.contains(&at),
-    }
+    Made { line: call.line, node: NODES[call.node], event: run.made[at].and_then(|frame| event(numbers, frame)) }
 }
 
 fn in_flight(flight: &Flight, numbers: &[u64]) -> InFlight {
     let Flight { frame, from, arrives, name, nth, .. } = flight;
     let rule = |act: &str| format!("{act} {} {name} from {}", ordinal(*nth), NODES[*from]);
     InFlight {
-        frame: *frame,
         event: event(numbers, *frame),
         from: NODES[*from],
         name,
@@ -227,49 +183,17 @@ fn in_flight(flight: &Flight, numbers: &[u64]) -> InFlight {
 }
 
 fn state(node: &Node, name: &'static str) -> State {
-    let attributes = node.qp.attributes();
     let (sends_waiting, _) = node.qp.waiting();
-    let region = |Region { bytes, access, key, is_there }: &Region| Registered {
-        from: bytes.start,
-        to: bytes.end,
-        rights: access.to_string(),
-        key: format!("{key:#x}"),
-        registered: *is_there,
-    };
     let completed = |Completed { at, wc, .. }: &Completed| Complete {
         wr_id: wc.wr_id,
-        opcode: wc.opcode.name(),
         status: wc.status as u32,
         name: wc.status.name(),
-        length: wc.length,
-        imm: wc.immediate,
         us: microseconds(*at),
     };
     State {
         name,
-        dead: node.is_dead,
-        connection: match node.connection {
-            Connection::Coming => "coming",
-            Connection::Up => "up",
-            Connection::Over => "over",
-        },
-        qp: Pair {
-            number: node.qp.settings().number,
-            state: node.qp.state().to_string(),
-            mtu: attributes.mtu,
-            timeout: attributes.timeout,
-            retry_cnt: attributes.retries,
-            rnr_retry: attributes.rnr_retries,
-            min_rnr_timer: attributes.min_rnr_timer,
-            sends_waiting,
-        },
+        qp: Pair { sends_waiting },
         memory: Memory { address: format!("{:#x}", node.start()), size: script::MEMORY, text: node.text() },
-        regions: node.regions.iter().map(region).collect(),
-        receives: node
-            .receives
-            .iter()
-            .map(|(wr_id, bytes)| Posted { wr_id: *wr_id, from: bytes.start, to: bytes.end })
-            .collect(),
         completions: node.completions.iter().map(completed).collect(),
     }
 }

@@ -89,7 +89,7 @@ impl Class {
         command.current_dir(Project::find().unwrap().root).output().unwrap()
     }
 
-    /// Grades what everybody can be graded of, and gives the row of each student, as grade.json has it.
+    /// Grades folders of which none is unusable, and returns a row for each student, as grade.json has it.
     fn graded(&self, options: &[&str], folders: &[&Path]) -> Value {
         let output = self.grade(options, folders);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -111,7 +111,7 @@ impl Class {
 }
 
 const LESSON_01: [&str; 2] = ["--lesson", "01"];
-/// So many classes of one test: most of grading is waiting.
+/// How many classes of one test are graded at a time.
 const SIDE_BY_SIDE: usize = 2;
 
 /// Processes with these words in their command line.
@@ -479,7 +479,7 @@ fn endless(name: &str, source: &str) -> Value {
     rows
 }
 
-/// Each lesson has so many, besides its steps.
+/// The variants of a lesson, besides its steps.
 const VARIANTS: usize = 3;
 
 fn steps() -> Vec<Step> {
@@ -490,11 +490,7 @@ fn steps() -> Vec<Step> {
 fn all_lessons(class: &Class, folder: &Path) {
     let steps = steps();
     let lessons: BTreeSet<_> = steps.iter().map(|step| step.name.number()).collect();
-    all_marks(&class.graded(&[], &[folder]), steps.len() + VARIANTS * lessons.len());
-}
-
-/// All marks are earned, of this many.
-fn all_marks(rows: &Value, of: usize) {
+    let (rows, of) = (class.graded(&[], &[folder]), steps.len() + VARIANTS * lessons.len());
     let marks = rows[0]["marks"].as_array().unwrap();
     let lost: Vec<_> = marks.iter().filter(|mark| mark["passed"] == false).collect();
     assert!(lost.is_empty() && rows[0]["of"] == of as u64, "{lost:#?} {}", rows[0]["of"]);
@@ -518,18 +514,12 @@ fn kept(class: &Class, file: &str, program: impl Fn(u8) -> String) -> PathBuf {
     folder
 }
 
-/// Lesson by lesson: each of them is graded by itself.
 #[test]
 fn the_references_in_c_get_all_marks_of_all_lessons() {
     let datagrams = read(Project::find().unwrap().root.join("lessons/in_c/datagrams.c")).unwrap();
     let program = |number: u8| if number == 11 { datagrams.clone() } else { reference(number) };
-    let lessons: BTreeSet<_> = steps().iter().map(|step| step.name.number()).collect();
-    // One at a time, because the judge gives each program a time that a busy machine can use up.
-    each(1, &Vec::from_iter(lessons), |lesson| {
-        let class = Class::new(&format!("all-in-c-{lesson}"));
-        let of = steps().iter().filter(|step| step.name.number() == *lesson).count() + VARIANTS;
-        all_marks(&class.graded(&["--lesson", lesson], &[&kept(&class, "mine.c", program)]), of);
-    });
+    let class = Class::new("all-in-c");
+    all_lessons(&class, &kept(&class, "mine.c", program));
 }
 
 #[test]

@@ -12,9 +12,9 @@ headers! {
             => CRC, "The sender wants CRCs to be used.";
         Field::dec("Rejected", (16, 2), 1) => REJECTED, "In a reply: the connection is refused.";
         Field::dec("Enhanced", (16, 3), 1).means(|v| only(v, 1, "the private data begins with IRD and ORD"))
-            => ENHANCED, "RFC 6581: READs at a time stand before the private data.";
+            => ENHANCED, "IRD and ORD come before the private data.";
         Field::dec("Reserved", (16, 4), 4);
-        Field::dec("Revision", (17, 0), 8) => REVISION, "1, or 2 with RFC 6581.";
+        Field::dec("Revision", (17, 0), 8);
         Field::dec("PD_Length", (18, 0), 16) => LENGTH, "Bytes of private data.";
     }
 
@@ -41,7 +41,7 @@ headers! {
         Field::dec("DV", (0, 6), 2).means(|v| only(v, 1, "DDP's version"));
         Field::dec("RV", (1, 0), 2).means(|v| only(v, 1, "RDMAP's version"));
         Field::dec("Reserved", (1, 2), 2);
-        Field::hex("Opcode", (1, 4), 4).means(|v| name(v as u8).into()) => OPCODE, "What RDMAP is to do.";
+        Field::hex("Opcode", (1, 4), 4).means(|v| name(v as u8).into());
         Field::hex("STag", (2, 0), 32) => STAG, "Steering tag: RoCE's R_Key.";
         Field::hex("TO", (6, 0), 64) => OFFSET, "Tagged offset: RoCE's virtual address.";
     }
@@ -80,9 +80,9 @@ headers! {
         Field::dec("Layer", (0, 0), 4).means(|v| terminate::layer(v as u8).into()) => LAYER, "Who complains.";
         Field::dec("EType", (0, 4), 4) => KIND, "What sort of error.";
         Field::hex("ErrorCode", (1, 0), 8) => CODE, "Which one.";
-        Field::dec("HdrCt_M", (2, 0), 1) => HAS_LENGTH, "The refused segment's length follows.";
-        Field::dec("HdrCt_D", (2, 1), 1) => HAS_DDP, "Its DDP header follows.";
-        Field::dec("HdrCt_R", (2, 2), 1) => HAS_RDMAP, "Its RDMAP header follows.";
+        Field::dec("HdrCt_M", (2, 0), 1);
+        Field::dec("HdrCt_D", (2, 1), 1);
+        Field::dec("HdrCt_R", (2, 2), 1);
         Field::dec("Reserved", (2, 3), 13);
     }
 

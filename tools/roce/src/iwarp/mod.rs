@@ -153,21 +153,21 @@ impl Unit {
 
     /// What a READ Request asks for: bytes, the source's tag and offset, and the sink's.
     pub fn wanted(&self) -> Option<(u32, Place, Place)> {
-        let number = |field| self.of_rdmap(&read::HEADER, field);
+        let number = |field| self.of_header(&read::HEADER, field);
         let source = (number(read::SOURCE)? as u32, number(read::SOURCE_OFFSET)?);
         Some((number(read::SIZE)? as u32, source, (number(read::SINK)? as u32, number(read::SINK_OFFSET)?)))
     }
 
     /// Layer, sort and code of the error that a Terminate names.
     pub fn error(&self) -> Option<[u8; 3]> {
-        let number = |field| self.of_rdmap(&terminate_control::HEADER, field).map(|number| number as u8);
+        let number = |field| self.of_header(&terminate_control::HEADER, field).map(|number| number as u8);
         Some([number(terminate_control::LAYER)?, number(terminate_control::KIND)?, number(terminate_control::CODE)?])
     }
 
     /// READs that the sender of a start-up frame answers, and has under way, at a time.
     pub fn reads(&self) -> Option<[u16; 2]> {
-        let (start, _) = self.headers().into_iter().find(|(_, header)| header.name == enhanced::HEADER.name)?;
-        Some([self.number(start, enhanced::IRD)? as u16, self.number(start, enhanced::ORD)? as u16])
+        let number = |field| self.of_header(&enhanced::HEADER, field).map(|number| number as u16);
+        Some([number(enhanced::IRD)?, number(enhanced::ORD)?])
     }
 
     /// Whether a start-up frame says no.
@@ -175,7 +175,7 @@ impl Unit {
         self.kind == Kind::Reply && self.number(0, startup::REJECTED) == Some(1)
     }
 
-    fn of_rdmap(&self, header: &Header, field: crate::field::Field) -> Option<u64> {
+    fn of_header(&self, header: &Header, field: crate::field::Field) -> Option<u64> {
         let (start, _) = self.headers().into_iter().find(|(_, other)| other.title == header.title)?;
         self.number(start, field)
     }

@@ -6,7 +6,7 @@ use crate::tcp::Segment;
 use rustc_hash::FxHashMap;
 use std::net::IpAddr;
 
-/// So many connections are followed at a time; of a capture with more, those that begin later aren't.
+/// How many connections of a capture are followed; those that begin later aren't.
 const MOST: usize = 1024;
 
 /// Why nobody can tell what a segment brings.
@@ -23,12 +23,13 @@ pub enum Doubt {
 }
 
 impl Doubt {
+    /// The reason, to be read after "cannot tell".
     pub fn words(self) -> &'static str {
         match self {
-            Doubt::Gap => "cannot tell: bytes before it are missing",
-            Doubt::Cut => "cannot tell: the recording cuts it",
-            Doubt::Garbled => "cannot tell: this is no unit of MPA",
-            Doubt::Markers => "cannot tell: there are markers in it",
+            Doubt::Gap => "bytes before it are missing",
+            Doubt::Cut => "the recording cuts it",
+            Doubt::Garbled => "this is no unit of MPA",
+            Doubt::Markers => "there are markers in it",
         }
     }
 }

@@ -24,25 +24,25 @@ const CID: Field = name("CommandIdentifier", 2, 2);
 headers! {
     /// The private data of a ConnectRequest (NVMe RDMA transport, "RDMA_CM_REQUEST").
     pub mod request_data = "NVMe REQ", "NVMe over RDMA, what the host asks for", 32 => {
-        number("RecordFormat", 0, 2) => RECORD_FORMAT, "0, the only one there is.";
+        number("RecordFormat", 0, 2);
         number("QueueID", 2, 2).means(|v| only(v, 0, "the admin queue")) => QUEUE_ID, "0 for the admin queue, else an I/O queue's.";
-        number("HostReceiveQueueSize", 4, 2) => HRQSIZE, "How many receives the host posts.";
-        number("HostSendQueueSize", 6, 2) => HSQSIZE, "How many sends the host may have under way.";
-        name("ControllerID", 8, 2) => CONTROLLER_ID, "The controller that an I/O queue belongs to.";
+        number("HostReceiveQueueSize", 4, 2);
+        number("HostSendQueueSize", 6, 2);
+        name("ControllerID", 8, 2);
         Field::bytes("reserved", 10, 22);
     }
 
     /// The private data of the ConnectReply ("RDMA_CM_ACCEPT").
     pub mod accept_data = "NVMe REP", "NVMe over RDMA, what the controller answers", 32 => {
-        number("RecordFormat", 0, 2) => RECORD_FORMAT, "0, the only one there is.";
+        number("RecordFormat", 0, 2);
         number("ControllerReceiveQueueSize", 2, 2) => CRQSIZE, "How many receives the controller posts.";
         Field::bytes("reserved", 4, 28);
     }
 
     /// The private data of a ConnectReject ("RDMA_CM_REJECT").
     pub mod reject_data = "NVMe REJ", "NVMe over RDMA, why it's refused", 4 => {
-        number("RecordFormat", 0, 2) => RECORD_FORMAT, "0, the only one there is.";
-        number("Status", 2, 2).means(|v| names::rejection(v).into()) => STATUS, "Why.";
+        number("RecordFormat", 0, 2);
+        number("Status", 2, 2).means(names::rejection) => STATUS, "Why.";
     }
 
     /// How each command begins but for those of Fabrics (NVMe base specification, common command format).
@@ -50,16 +50,16 @@ headers! {
         OPCODE => COMMAND_OPCODE, "What to do; what it means depends on the queue.";
         PSDT; RESERVED; FUSE;
         CID => COMMAND_ID, "The answer repeats it.";
-        number("NamespaceID", 4, 4) => NAMESPACE, "Which of the subsystem's disks.";
+        number("NamespaceID", 4, 4);
         Field::bytes("CDW2-3", 8, 8);
         name("MetadataPointer", 16, 8);
     }
 
     /// How a command of Fabrics begins.
     pub mod fabrics = "Fabrics command", "the first bytes of a submission queue entry", 24 => {
-        OPCODE.means(|v| only(v, 0x7f, "a command of NVMe over Fabrics")) => COMMAND_OPCODE, "Always 0x7f.";
+        OPCODE.means(|v| only(v, 0x7f, "a command of NVMe over Fabrics"));
         PSDT; RESERVED; FUSE;
-        CID => COMMAND_ID, "The answer repeats it.";
+        CID;
         Field::hex("FabricsCommandType", (4, 0), 8).means(|v| names::fabrics(v as u8).unwrap_or_default().into())
             => COMMAND_TYPE, "Which one it is.";
         Field::bytes("reserved", 5, 19);
@@ -67,7 +67,7 @@ headers! {
 
     /// Where a command's data is: in memory that has a key.
     pub mod keyed_sgl = "SGL1", "keyed data block: where the data is, in the host's memory", 16 => {
-        name("Address", 0, 8) => ADDRESS, "Where it begins.";
+        name("Address", 0, 8);
         number("Length", 8, 3) => LENGTH, "Bytes.";
         name("Key", 11, 4) => KEY, "The key that opens it: an R_Key.";
         Field::hex("DescriptorType", (15, 0), 4).means(|v| only(v, 4, "keyed data block"));
@@ -76,8 +76,8 @@ headers! {
 
     /// Where a command's data is: in the capsule, behind the command.
     pub mod offset_sgl = "SGL1", "data block: where the data is, in this capsule", 16 => {
-        number("Offset", 0, 8) => OFFSET, "Counted from the end of the command.";
-        number("Length", 8, 4) => LENGTH, "Bytes.";
+        number("Offset", 0, 8);
+        number("Length", 8, 4);
         Field::bytes("reserved", 12, 3);
         Field::hex("DescriptorType", (15, 0), 4).means(|v| only(v, 0, "data block"));
         Field::hex("DescriptorSubType", (15, 4), 4).means(|v| only(v, 1, "the address is an offset into the capsule"));
@@ -100,7 +100,7 @@ headers! {
 
     /// The rest of any other command.
     pub mod dwords = "CDW10-15", "what this command needs to know", 24 => {
-        name("CDW10", 0, 4) => CDW10, "The first of them.";
+        name("CDW10", 0, 4);
         name("CDW11", 4, 4); name("CDW12", 8, 4); name("CDW13", 12, 4); name("CDW14", 16, 4); name("CDW15", 20, 4);
     }
 
@@ -108,10 +108,10 @@ headers! {
     pub mod connect = "Connect", "which queue this connection is", 24 => {
         number("RecordFormat", 0, 2);
         number("QueueID", 2, 2).means(|v| only(v, 0, "the admin queue")) => QUEUE_ID, "0 for the admin queue.";
-        number("SubmissionQueueSize", 4, 2).means(|v| format!("one less than there are: {}", v + 1)) => SIZE, "How many commands fit, less one.";
+        number("SubmissionQueueSize", 4, 2).means(|v| format!("one less than there are: {}", v + 1));
         Field::hex("ConnectAttributes", (6, 0), 8);
         Field::hex("reserved", (7, 0), 8);
-        number("KeepAliveTimeout", 8, 4).means(|v| format!("{v} ms")) => KEEP_ALIVE, "How long the host may be silent, in milliseconds.";
+        number("KeepAliveTimeout", 8, 4).means(|v| format!("{v} ms"));
         Field::bytes("reserved", 12, 12);
     }
 
@@ -119,7 +119,7 @@ headers! {
     pub mod property_get = "Property Get", "which register", 24 => {
         Field::hex("Attributes", (0, 0), 8).means(|v| only(v, 1, "eight bytes") + &only(v, 0, "four bytes"));
         Field::bytes("reserved", 1, 3);
-        name("Offset", 4, 4).means(|v| names::property(v).into()) => OFFSET, "Which register of the controller.";
+        name("Offset", 4, 4).means(names::property) => OFFSET, "Which register of the controller.";
         Field::bytes("reserved", 8, 16);
     }
 
@@ -127,15 +127,15 @@ headers! {
     pub mod property_set = "Property Set", "which register, and its new value", 24 => {
         Field::hex("Attributes", (0, 0), 8).means(|v| only(v, 1, "eight bytes") + &only(v, 0, "four bytes"));
         Field::bytes("reserved", 1, 3);
-        name("Offset", 4, 4).means(|v| names::property(v).into()) => OFFSET, "Which register of the controller.";
+        name("Offset", 4, 4).means(names::property) => OFFSET, "Which register of the controller.";
         name("Value", 8, 8) => VALUE, "What to write there.";
         Field::bytes("reserved", 16, 8);
     }
 
     /// How it went (NVMe base specification, completion queue entry).
     pub mod completion = "NVMe completion", "a completion queue entry", 16 => {
-        name("Result", 0, 8) => RESULT, "What the command asked for, if it fits here.";
-        number("SQHeadPointer", 8, 2) => SQHD, "How far the controller is with the queue: so much of it is free again.";
+        name("Result", 0, 8);
+        number("SQHeadPointer", 8, 2);
         number("SQIdentifier", 10, 2);
         CID_OF_COMPLETION => COMMAND_ID, "Which command is answered.";
         name("Status", 14, 2).means(names::status) => STATUS, "How it went.";

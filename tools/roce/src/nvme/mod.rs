@@ -27,7 +27,8 @@ const COMMAND: usize = 64;
 const SGL_AT: usize = 24;
 const REST_AT: usize = 40;
 const FABRICS: u8 = 0x7f;
-/// So many commands of a queue are kept, the latest ones, also after their answers, which may come once more. Linux has 128 under way.
+/// How many commands of a queue are remembered, the latest ones. They stay after their completion, because it may come once more. Linux has
+/// at most 128 under way.
 const MOST: usize = 1024;
 
 /// What a packet is to NVMe.
@@ -81,7 +82,7 @@ impl Command {
             (opcode, true) => names::admin(opcode),
             (opcode, false) => names::io(opcode),
         };
-        name.unwrap_or("command with an unknown opcode")
+        name.unwrap_or("unknown command")
     }
 
     /// How the command's bytes from `SGL_AT` on are laid out, if they say where data is at all.
@@ -292,7 +293,7 @@ mod tests {
         assert_eq!(told(&command(2, &keyed), false), "NVMe Read 0x7  slba 100  nlb 4  key 0x23c1");
         assert_eq!(told(&command(2, &keyed), true), "NVMe Get Log Page 0x7  key 0x23c1");
         assert_eq!(told(&command(0x7f, &[(4, 4), (44, 0x1c)]), true), "NVMe Property Get 0x7  Controller Status");
-        assert_eq!(told(&command(0xff, &[]), true), "NVMe command with an unknown opcode 0x7");
+        assert_eq!(told(&command(0xff, &[]), true), "NVMe unknown command 0x7");
         let with_data = [&command(1, &[(32, 8), (39, 1), (40, 9)])[..], &[0; 8]].concat();
         assert_eq!(told(&with_data, false), "NVMe Write 0x7  slba 9  nlb 1  data in capsule");
         assert_eq!(told(&with_data[..63], false), "");

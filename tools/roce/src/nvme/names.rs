@@ -60,14 +60,14 @@ pub fn fabrics(kind: u8) -> Option<&'static str> {
 }
 
 /// A register of the controller, by its place.
-pub fn property(offset: u64) -> &'static str {
+pub fn property(offset: u64) -> String {
     match offset {
-        0x00 => "Controller Capabilities",
-        0x08 => "Version",
-        0x14 => "Controller Configuration",
-        0x1c => "Controller Status",
-        0x20 => "NVM Subsystem Reset",
-        _ => "",
+        0x00 => "Controller Capabilities".into(),
+        0x08 => "Version".into(),
+        0x14 => "Controller Configuration".into(),
+        0x1c => "Controller Status".into(),
+        0x20 => "NVM Subsystem Reset".into(),
+        _ => format!("register {offset:#x}"),
     }
 }
 
@@ -102,17 +102,17 @@ pub fn status(field: u64) -> String {
 }
 
 /// Why a connection is refused.
-pub fn rejection(status: u64) -> &'static str {
+pub fn rejection(status: u64) -> String {
     match status {
-        1 => "invalid private data length",
-        2 => "invalid record format",
-        3 => "invalid queue ID",
-        4 => "invalid host send queue size",
-        5 => "invalid host receive queue size",
-        6 => "no resources",
-        7 => "invalid IRD",
-        8 => "invalid ORD",
-        9 => "invalid controller ID",
-        _ => "",
+        1 => "invalid private data length".into(),
+        2 => "invalid record format".into(),
+        3 => "invalid queue ID".into(),
+        4 => "invalid host send queue size".into(),
+        5 => "invalid host receive queue size".into(),
+        6 => "no resources".into(),
+        7 => "invalid IRD".into(),
+        8 => "invalid ORD".into(),
+        9 => "invalid controller ID".into(),
+        _ => format!("refused, status {status}"),
     }
 }

@@ -74,7 +74,7 @@ mod tests {
     fn segment(ports: [u16; 2], is_syn: bool, is_ack: bool) -> Segment {
         let [src, dst] = ["10.0.0.1", "10.0.0.2"].map(|ip| ip.parse().unwrap());
         let (is_fin, is_rst, sequence, acknowledgement) = Default::default();
-        let (header_offset, payload_offset, length) = Default::default();
+        let (ip_offset, header_offset, payload_offset, length) = Default::default();
         Segment {
             src,
             dst,
@@ -86,6 +86,7 @@ mod tests {
             is_rst,
             sequence,
             acknowledgement,
+            ip_offset,
             header_offset,
             payload_offset,
             length,

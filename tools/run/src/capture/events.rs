@@ -38,7 +38,7 @@ impl Events {
     /// Reads a capture.
     ///
     /// # Errors
-    /// It is none. What comes before damage is good, and is kept.
+    /// It isn't a capture. What comes before damage is good, and is kept.
     pub fn read(input: impl Read) -> Result<Events, Error> {
         Ok(Events::most(Reader::new(input)?, usize::MAX))
     }
@@ -151,7 +151,7 @@ impl Events {
         self.latest.values().map(|state| self.states[*state].clone()).collect()
     }
 
-    /// So many events came after those that are kept.
+    /// How many events came after those that are kept.
     pub fn more(&self) -> u64 {
         self.more
     }

@@ -40,8 +40,8 @@ impl Order {
 /// No packet or block that this tool looks into is larger; a greater length is damage.
 pub(super) const LARGEST: usize = 16 << 20;
 
-/// So much of a file is read at a time. Memory grows beyond that with a packet or block which really has more bytes, whatever length
-/// another one claims.
+/// How many bytes of a file are read at a time. Memory grows beyond that only for a packet or block that really has more, whatever length
+/// it claims.
 const STEP: usize = 256 << 10;
 
 /// A file, of which the packet or block at hand is in memory, with where that begins.

@@ -164,7 +164,7 @@ impl Lanes {
         }
     }
 
-    /// One event, each of its lines ended by a newline; nothing for a frame that is no RoCE packet.
+    /// One event, each of its lines ended by a newline; nothing for a frame that holds neither RoCE nor iWARP.
     #[must_use]
     pub fn event(&mut self, event: &Event) -> String {
         let entry = self.entry(event);
@@ -199,7 +199,7 @@ impl Lanes {
         }
     }
 
-    /// What is to be drawn; None for a frame that is no RoCE packet.
+    /// What is to be drawn; None for a frame that holds neither RoCE nor iWARP.
     pub fn entry(&mut self, event: &Event) -> Option<Entry> {
         let ms = self.rows.ms(event.time_ns());
         match event {

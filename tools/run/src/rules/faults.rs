@@ -123,8 +123,8 @@ fn done(act: Act) -> String {
     }
 }
 
-/// The frame with all bits of its ICRC turned around, and else as it was; over TCP the last four bytes, which its checksum covers. RoCEv2 packets are sent without a UDP checksum; one
-/// that has it loses it here, or the receiver would drop it one layer too early.
+/// The frame with its ICRC inverted. A UDP checksum, which RoCEv2 doesn't need, is cleared, or the receiver would drop the packet one layer
+/// too early. Over TCP the payload's last four bytes are inverted, so that TCP's checksum is wrong.
 fn corrupted(sighting: &Sighting) -> Vec<u8> {
     let mut frame = sighting.data.to_vec();
     if let Some(segment) = sighting.iwarp().map(|brought| brought.segment) {

@@ -8,7 +8,7 @@ use roce::iwarp::{Brought, Crc, Doubt, Kind, Unit};
 use std::collections::BTreeMap;
 
 /// A message, or a start-up frame of MPA.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug)]
 struct Message {
     frame: u64,
     kind: Kind,
@@ -74,9 +74,8 @@ impl Messages {
     }
 
     fn problem(&self) -> Option<String> {
-        let words = |doubt: Doubt| doubt.words().trim_start_matches("cannot tell: ");
         let doubt =
-            self.doubt.map(|(frame, doubt)| format!("Nobody can tell what frame {frame} holds: {}", words(doubt)));
+            self.doubt.map(|(frame, doubt)| format!("Nobody can tell what frame {frame} holds: {}", doubt.words()));
         doubt.or(self.bad.map(|frame| format!("A wrong CRC in frame {frame}: its receiver ends the connection")))
     }
 }
@@ -115,24 +114,26 @@ fn count(messages: &Messages) -> [u64; 2] {
 fn differs(side: usize, mine: &Messages, reference: &Messages) -> Option<Difference> {
     let who = ["client", "server"][side];
     let (my, its) = (&mine.sides[side], &reference.sides[side]);
-    let mut tags: BTreeMap<Option<u32>, Option<u32>> = BTreeMap::new();
-    for (place, pair) in (1..).zip(my.iter().zip(its)) {
-        let tag = *tags.entry(pair.1.tag).or_insert(pair.0.tag);
-        if let Some((field, words)) = differ(pair.0, pair.1, tag) {
-            let sentence = format!("The {who}'s message {place}, {}, {words}", pair.1.kind.name());
-            return Some(told(field, sentence, place, [Some(pair.0.frame), Some(pair.1.frame)]));
+    // Which tag of one stands for which of the other.
+    let (mut mine_of, mut its_of) = (BTreeMap::new(), BTreeMap::new());
+    for (place, (mine, its)) in (1..).zip(my.iter().zip(its)) {
+        let is_same_memory = *mine_of.entry(its.tag).or_insert(mine.tag) == mine.tag
+            && *its_of.entry(mine.tag).or_insert(its.tag) == its.tag;
+        if let Some((field, words)) = differ(mine, its, is_same_memory) {
+            let sentence = format!("The {who}'s message {place}, {}, {words}", its.kind.name());
+            return Some(told(field, sentence, place, [Some(mine.frame), Some(its.frame)]));
         }
     }
     let place = my.len().min(its.len());
     let (extra, lacking) = (my.get(place), its.get(place));
     let found = extra.or(lacking)?;
-    let (field, words) = if extra.is_some() { ("extra", "is too much") } else { ("missing", "is missing") };
+    let (field, words) = if extra.is_some() { ("extra", "isn't in the reference") } else { ("missing", "is missing") };
     let sentence = format!("The {who}'s message {}, {}, {words}", place + 1, found.kind.name());
     Some(told(field, sentence, place as u64 + 1, [extra.map(|one| one.frame), lacking.map(|one| one.frame)]))
 }
 
-/// What differs in two messages that have the same place; `tag` is what stands in mine where the reference had its tag before.
-fn differ(mine: &Message, its: &Message, tag: Option<u32>) -> Option<(&'static str, String)> {
+/// What differs in two messages that have the same place, if their tags stand for the same memory as before or don't.
+fn differ(mine: &Message, its: &Message, is_same_memory: bool) -> Option<(&'static str, String)> {
     if mine.kind != its.kind {
         return Some(("operation", format!("is {} in yours", mine.kind.name())));
     }
@@ -140,7 +141,7 @@ fn differ(mine: &Message, its: &Message, tag: Option<u32>) -> Option<(&'static s
         return Some(("answer", if mine.is_rejected { "says no in yours" } else { "says yes in yours" }.to_owned()));
     }
     if mine.reads != its.reads {
-        return Some(("read-depth", "offers other numbers of READs at a time in yours".to_owned()));
+        return Some(("read-depth", "offers a different number of READs at a time in yours".to_owned()));
     }
     if mine.length != its.length {
         return Some(("length", format!("has {} bytes in yours, and {} in the reference", mine.length, its.length)));
@@ -148,7 +149,7 @@ fn differ(mine: &Message, its: &Message, tag: Option<u32>) -> Option<(&'static s
     if mine.error != its.error {
         return Some(("outcome", "names another error in yours".to_owned()));
     }
-    (mine.tag != tag).then(|| ("key", "names another memory than before in yours".to_owned()))
+    (!is_same_memory).then(|| ("key", "names different memory than before in yours".to_owned()))
 }
 
 fn told(field: &'static str, sentence: String, place: u64, [mine, reference]: [Option<u64>; 2]) -> Difference {

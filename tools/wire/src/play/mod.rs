@@ -36,9 +36,9 @@ use run::look::{printable, Sort};
 use run::said::{is_act, waits, Said};
 use run::sighting::Sighting;
 
-/// Of a capture so much is kept in memory, for all that is shown of it.
+/// How much of a capture, in bytes of memory, the player keeps; later events are only counted.
 pub const MOST_KEPT: usize = 64 << 20;
-/// So many events are shown: with more, a browser gets slow, and nobody gets to their end.
+/// How many events are shown: with more, a browser gets slow, and nobody gets to their end.
 const MOST: usize = 3000;
 /// Of a frame this many bytes are shown: a path MTU of 1024 and all headers.
 const MOST_BYTES: usize = 1200;

@@ -41,8 +41,8 @@ impl Outcomes {
         Outcomes(all)
     }
 
-    /// Whether a node has placed the bytes of the packet with this number, unless nothing says that it hasn't. What's told next is about
-    /// it; if a NIC says nothing more of the same packet, it's what it said before.
+    /// Whether a node has placed the bytes of the packet with this number. What its NIC tells next of such a packet is about this one; if
+    /// it tells nothing more, what it told before is. If it never told anything, we take it that the bytes were placed.
     pub(super) fn placed(&self, node: usize, is_response: bool, psn: u32, number: u64) -> bool {
         let is_it = |told: &&Told| (told.node, told.is_response, told.psn) == (node, is_response, psn);
         let (before, after) = self.0.split_at(self.0.partition_point(|told| told.line <= number));

@@ -12,16 +12,17 @@ pub fn parts(record: &Record, brought: &Brought) -> Vec<Part> {
     let (bytes, segment) = (record.data, &brought.segment);
     let (tcp, payload) = (segment.header_offset, segment.payload_offset);
     let ip_header = if segment.src.is_ipv4() { &lower::ipv4::HEADER } else { &lower::ipv6::HEADER };
-    let ip = tcp.saturating_sub(ip_header.length);
+    let ip = segment.ip_offset;
     let mut parts = Vec::new();
     match record.link == LinkType::ETHERNET && ip == lower::ethernet::HEADER.length {
         true => parts.push(header(&lower::ethernet::HEADER, bytes, 0)),
-        false => parts.extend(rest("Link layer, and IP options or extension headers", 0, ip)),
+        false => parts.extend(rest("Link layer", 0, ip)),
     }
     // What an IP header's fields mean to RoCE's ICRC isn't of interest here.
     let mut ip_part = header(ip_header, bytes, ip);
     ip_part.values.iter_mut().filter(|value| value.meaning.contains("ICRC")).for_each(|value| value.meaning.clear());
     parts.push(ip_part);
+    parts.extend(rest("IP options or extension headers", ip + ip_header.length, tcp));
     parts.push(header(&lower::tcp::HEADER, bytes, tcp));
     parts.extend(rest("TCP options", tcp + lower::tcp::HEADER.length, payload));
     let end = payload + segment.length;
@@ -44,9 +45,12 @@ pub fn parts(record: &Record, brought: &Brought) -> Vec<Part> {
             }
         }
     }
-    let title =
-        brought.doubt.map_or(if brought.again { "Sent again" } else { "A unit that goes on" }, |doubt| doubt.words());
-    parts.extend(rest(title, at, end.min(bytes.len())));
+    let title = match brought.doubt {
+        Some(doubt) => format!("cannot tell: {}", doubt.words()),
+        None if brought.again => "Sent again".to_owned(),
+        None => "A unit that goes on".to_owned(),
+    };
+    parts.extend(rest(&title, at, end.min(bytes.len())));
     parts.extend(rest("Ethernet padding", end, bytes.len()));
     parts
 }

@@ -15,8 +15,8 @@ use std::net::IpAddr;
 /// Columns of the lane between client and server.
 const LANE: usize = 42;
 
-/// So many bytes of a capture are in memory before its ladder begins. Who the client is, and whether there are more than two hosts,
-/// comes out of them; what a longer capture tells later holds from there on.
+/// How much of a capture, in bytes of memory, is read before its ladder begins. That shows who the client is and whether there are more
+/// than two hosts; what a longer capture tells later holds only from there on.
 const AHEAD: usize = 16 << 20;
 
 /// Draws the ladder of a capture.
@@ -65,7 +65,10 @@ impl Ladder {
     fn frame(&mut self, sighting: &Sighting, out: &mut impl Write) -> Result<(), Error> {
         match self.rows.next(sighting) {
             Ok(row) => {
-                *if sighting.iwarp().is_some() { &mut self.segments } else { &mut self.packets } += 1;
+                match sighting.iwarp() {
+                    Some(_) => self.segments += 1,
+                    None => self.packets += 1,
+                }
                 row.inside.into_iter().for_each(|tunnels| self.inside.see(tunnels));
                 out.write_all(self.row(&row).as_bytes())?;
             }

@@ -12,7 +12,7 @@ pub const HEADER: &str = "frame\tsrc\tdst\topcode\tname\tdestqp\tpsn\tackreq\tpa
                           syndrome\tmsn\timm\tcm\tlocal_id\tremote_id\tpayload_len\ticrc\t\
                           time\tsrcqp\tservice\tsidr_status\n";
 
-/// So many bytes of the table are written at a time.
+/// The table is written out each time it has this many bytes.
 const FULL: usize = 64 << 10;
 
 /// Writes the table of a whole capture, or of what can be read of it.

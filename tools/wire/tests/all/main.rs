@@ -19,9 +19,7 @@ mod files;
 mod growth;
 mod hostile;
 mod iwarp;
-// Frames are counted in builds with assertions.
 mod nvme;
-#[cfg(debug_assertions)]
 // Frames are counted only where debug assertions are compiled in.
 #[cfg(debug_assertions)]
 mod once;

@@ -17,6 +17,8 @@ use std::{env, fs};
 const FOLDER: &str = "docs/images";
 /// Runs of other people's protocols, which belong to no lesson and have no story.
 pub const PROTOCOLS: &str = "captures/protocols";
+/// Where runs of RDMA inside TCP are.
+pub const OVER_TCP: &str = "captures/over_tcp";
 /// How the pictures over time begin, which a small screen shows as a whole.
 const PLOTS: &str = "docs/images/plot_";
 /// How the pictures of the lessons' ideas begin, which are drawn by hand.
@@ -56,11 +58,12 @@ fn all(pages: &[Page]) -> Result<BTreeMap<String, Result<String>>> {
         let text = events(&name).and_then(|run| lanes::text(&run, Style::FILE, 0..=u64::MAX));
         drawings.insert(format!("captures/{name}.txt"), text);
     }
-    for path in files(PROTOCOLS, ".pcapng")? {
-        let text = bytes(&path)
-            .and_then(|run| Events::read(&run[..]))
-            .and_then(|run| lanes::text(&run, Style::FILE, 0..=u64::MAX));
-        drawings.insert(path.replace(".pcapng", ".txt"), text);
+    for folder in [PROTOCOLS, OVER_TCP] {
+        for path in files(folder, ".pcapng")? {
+            let name = path.trim_start_matches("captures/").trim_end_matches(".pcapng");
+            let text = events(name).and_then(|run| lanes::text(&run, Style::FILE, 0..=u64::MAX));
+            drawings.insert(path.replace(".pcapng", ".txt"), text);
+        }
     }
     for mark in pages.iter().flat_map(|page| &page.marks).filter(|mark| mark.kind == "generated") {
         if let Some((path, drawn)) = picture(&mark.words()) {

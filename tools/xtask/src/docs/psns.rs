@@ -8,8 +8,8 @@ use run::files::read;
 /// How a row says that its packets don't come right after those of the row above.
 const LATER: [&str; 2] = [" again", " once more"];
 
-/// Rows that tell something else of the packets in their column `psn` (`+6, +7`, `+9 to +18`) than the run: another order, or
-/// that they're lost. And other PSNs that are neither theirs, nor those of a NAK, nor the last, and the name of another node.
+/// Rows whose column `psn` (`+6, +7`, `+9 to +18`) isn't what the node sends next in the run, or that say lost when it wasn't, or don't
+/// when it was. A row may mention its own PSNs, those of a NAK and the last one, and no other client.
 pub fn problems(table: &Table, run: &str, node: &str) -> Result<Wrong> {
     let column = table.column(&["psn"]).context("the table has no column `psn`")?;
     let whole = Recorded::parse(&read(run)?);
@@ -33,7 +33,8 @@ pub fn problems(table: &Table, run: &str, node: &str) -> Result<Wrong> {
         let other = named(&told).find(|psn| !psns.contains(psn) && !naks.contains(psn) && *psn != highest)?;
         Some(format!("{run}: nothing here is about +{other}"))
     });
-    let head = (table.rows[0].0 - 2, table.columns.join(" "));
+    let (first, _) = table.rows.first().context("the table has no rows")?;
+    let head = (first - 2, table.columns.join(" "));
     for (line, text) in table.rows.iter().map(|(line, cells)| (*line, cells.join(" "))).chain([head]) {
         let is_other = |word: &&str| word.starts_with("client-") && *word != node;
         let other = text.split(|c: char| !(c.is_alphanumeric() || c == '-')).find(is_other);

@@ -1,6 +1,6 @@
 //! What the pages are checked against: the repository's files, and the installed headers.
 
-use super::drawings::PROTOCOLS;
+use super::drawings::{OVER_TCP, PROTOCOLS};
 use super::excerpts;
 use super::headers::Headers;
 use super::names::Names;
@@ -74,7 +74,7 @@ impl Sources {
             code.extend(files(&format!("tools/{folder}"), "").unwrap_or_default());
         }
         // A run in which one NIC is from this course, or which is of a protocol, belongs to no lesson with a program; nor one over TCP.
-        let met = ["captures/met", "captures/over_tcp", PROTOCOLS].map(|folder| files(folder, ".pcapng"));
+        let met = ["captures/met", OVER_TCP, PROTOCOLS].map(|folder| files(folder, ".pcapng"));
         let met = met.into_iter().collect::<Result<Vec<_>>>()?.concat();
         let met: String = met.iter().map(|path| recorded(path)).collect();
         let code = texts(&code) + &common;

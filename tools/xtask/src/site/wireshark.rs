@@ -30,7 +30,11 @@ pub fn lay_out(tools: &Path, to: &Path) -> Result<()> {
         let path = tools.join("node_modules/@goodtools/wiregasm").join(file);
         write(to.join(name), bytes(path).context("`make site` brings it")?)?;
     }
-    let runs: Vec<String> = story::bundled()?.iter().map(story::Story::file_name).collect();
+    let mut runs: Vec<String> = story::bundled()?.iter().map(story::Story::file_name).collect();
+    for folder in ["met", "over_tcp", "protocols"] {
+        let paths = files(&format!("captures/{folder}"), ".pcapng")?.into_iter();
+        runs.extend(paths.map(|path| path.trim_start_matches("captures/").trim_end_matches(".pcapng").to_owned()));
+    }
     let filters = filters(&read(format!("{PROFILE}/dfilter_buttons"))?);
     write(to.join("runs.js"), format!("var wireshark = {};\n", json!({ "runs": runs, "filters": filters })))
 }

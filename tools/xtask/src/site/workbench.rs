@@ -120,9 +120,9 @@ fn in_attribute(script: &str) -> String {
 const BYTES: Range<usize> = 0..60;
 const WRITE: &str = "client ibv_post_send WRITE 0..60 to server 0";
 
-/// One program writes into the other's memory. It begins once the connection is made, so that nothing else is on the wire then.
+/// One program writes into the other's memory.
 fn good() -> String {
-    format!("{SETUP}at 20 us {WRITE}\nclient ibv_poll_cq\n")
+    format!("{SETUP}{WRITE}\nclient ibv_poll_cq\n")
 }
 
 /// What the start page shows: a WRITE, and three ways to break it, each with what's different in the first line.
@@ -137,10 +137,11 @@ fn start() -> String {
     [good(), lost, refused, dead].join("\n")
 }
 
+/// What the client does next begins once the connection is made, so that nothing else is on the wire then.
 const SETUP: &str = "\
 client ibv_reg_mr 0..60 LOCAL_WRITE
 server ibv_reg_mr 0..60 LOCAL_WRITE|REMOTE_WRITE
-client memcpy 0 \"One side writes, and the other side's processor never knows.\"
+at 20 us client memcpy 0 \"One side writes, and the other side's processor never knows.\"
 ";
 
 /// A change of a lesson, as it's tried on the workbench.

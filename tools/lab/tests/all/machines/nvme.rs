@@ -20,7 +20,7 @@ fn log(check: &Check) -> String {
 fn a_disk_of_the_other_machine_is_written_and_read() {
     let check = uses_a_disk(10).check().exits(0, 0);
     assert!(log(&check).contains("\n10 random blocks written and read back"), "{}", check.all());
-    assert_eq!(check.node(SERVER).log.last().map(String::as_str), Some("stopped"));
+    assert!(check.node(SERVER).log.iter().any(|line| line == "stopped"), "{}", check.all());
     // One queue for orders and one for blocks. The last thing on each is a goodbye.
     assert_eq!(check.packets_named("ConnectRequest"), 2);
     assert_eq!(check.packets_named("DisconnectReply"), 2);
@@ -41,8 +41,9 @@ fn a_thousand_random_blocks_come_back_as_they_were_written() {
     );
 }
 
-/// Nothing of what the client sends arrives for a while, long enough for both ends to give up their connections. (With `ip link set eth0
-/// down` the client couldn't connect again, on rdma_rxe of Linux 6.1: after a goodbye that it couldn't send, its queue pair 1 hears nothing.)
+/// Nothing of what the client sends arrives for a while, long enough for both ends to give up their connections. (Not by
+/// `ip link set eth0 down`: on rdma_rxe of Linux 6.1 the client never connected again after that. It kept sending ConnectRequests, the
+/// server answered each one, and the client took none of the answers. We don't know why.)
 #[test]
 #[ignore = "takes long: make test-long"]
 fn a_network_that_comes_back_only_delays() {

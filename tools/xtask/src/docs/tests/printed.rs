@@ -14,18 +14,17 @@ use std::process::Command;
 fn what_the_pages_quote_is_printed_again() {
     let pages = pages(repository()).unwrap();
     let mut wrong = Vec::new();
-    // What needs a NIC that a learner has written is in a folder there, and can't be had from a command alone. So is what has times in it,
-    // which no run prints again.
+    // Folders in there aren't printed again: `mine/` needs a NIC that a learner has written, and `timing/` has times, which differ in every run.
     for path in files::files(Path::new(marks::PRINTED), Path::is_file).unwrap() {
         let (path, kept) = (path.display().to_string(), files::read(&path).unwrap());
         let commands: Vec<&str> = kept.lines().map_while(|line| line.strip_prefix("$ ")).collect();
         println!("{path}: {}", commands.join(" && "));
         // A busy machine may send a packet again; hardly three times.
-        let mut missing = missing(&pages, &path, &printed(&commands));
-        for _ in 1..3 {
-            if !missing.is_empty() {
-                missing = self::missing(&pages, &path, &printed(&commands));
-            }
+        let (mut missing, mut tries) = (missing(&pages, &path, &printed(&commands)), 1);
+        while !missing.is_empty() && tries < 3 {
+            println!("{path}: once more, because of {}", missing.join("; "));
+            missing = self::missing(&pages, &path, &printed(&commands));
+            tries += 1;
         }
         wrong.extend(missing);
     }
