@@ -170,9 +170,10 @@ struct Session<'s> {
     programs: Vec<Program>,
     /// Bytes that were said and sent.
     taken: u64,
-    /// When we looked last how much memory there is.
-    weighed: Instant,
+    /// When we last looked closely, and what we saw: whether the programs have too much memory, and whose device goes in circles.
+    looked: Instant,
     is_too_heavy: bool,
+    in_circles: Option<usize>,
     /// The first that failed, and when.
     failed: Option<(usize, Instant)>,
     /// The first whose device has panicked.
@@ -209,8 +210,9 @@ pub fn run(mut run: Run) -> Result<u8> {
         processes,
         programs: Vec::new(),
         taken: 0,
-        weighed: Instant::now(),
+        looked: Instant::now(),
         is_too_heavy: false,
+        in_circles: None,
         failed: None,
         panicked: None,
         stop,
@@ -456,16 +458,18 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Whether the programs have too much memory. Looking takes time, so it's done now and then.
-    fn are_too_heavy(&mut self) -> bool {
+    /// Looks, now and then because that takes time, whether the programs have too much memory, and whose device goes in circles.
+    fn look_closely(&mut self, heard: Instant) {
         const NOW_AND_THEN: Duration = Duration::from_millis(50);
-        let Some(most) = self.run.options.memory else { return false };
-        if self.weighed.elapsed() < NOW_AND_THEN {
-            return false;
+        if self.looked.elapsed() < NOW_AND_THEN {
+            return;
         }
-        self.weighed = Instant::now();
-        let roots: Vec<u32> = self.programs.iter().map(Program::number).collect();
-        memory(&roots) > most << 20
+        self.looked = Instant::now();
+        if let Some(most) = self.run.options.memory {
+            let roots: Vec<u32> = self.programs.iter().map(Program::number).collect();
+            self.is_too_heavy |= memory(&roots) > most << 20;
+        }
+        self.in_circles = self.programs.iter_mut().position(|program| program.goes_in_circles(heard));
     }
 
     /// Why the time is over, if it is.
@@ -478,11 +482,11 @@ impl Session<'_> {
         if let Some(most) = most.filter(|most| self.taken > most << 20) {
             return Some(format!("after {most} MiB of lines and packets"));
         }
-        self.is_too_heavy |= self.are_too_heavy();
+        self.look_closely(heard);
         if let Some(most) = memory.filter(|_| self.is_too_heavy) {
             return Some(format!("when the programs had more than {most} MiB of memory"));
         }
-        if let Some(node) = self.programs.iter_mut().position(|program| program.goes_in_circles(heard)) {
+        if let Some(node) = self.in_circles {
             return Some(format!("when the {}'s device went in circles", self.run.nodes[node].name));
         }
         if let Some(node) = self.panicked {
