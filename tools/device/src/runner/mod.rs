@@ -51,8 +51,9 @@ const BEGINNING: Duration = Duration::from_secs(30);
 /// How often we look at the clock while all run.
 const TURN: Duration = Duration::from_millis(500);
 
-/// How often we check whether it listens on TCP.
+/// How often we check whether it listens on TCP: at first, and then ever more seldom, down to this. Each time we look at all processes.
 const GLANCE: Duration = Duration::from_millis(5);
+const SELDOM: Duration = Duration::from_millis(50);
 
 /// The exit status of a lesson that does not understand its command line.
 const USAGE: Exit = Exit::Status(2);
@@ -253,8 +254,10 @@ impl Session<'_> {
     /// All that is said and sent, until every program has ended.
     fn conversation(&mut self) -> Result<()> {
         let (begun, mut heard) = (Instant::now(), Instant::now());
+        let mut glance = GLANCE;
         while self.is_going_on() {
-            let patience = if self.all_started() { TURN } else { GLANCE };
+            let patience = if self.all_started() { TURN } else { glance };
+            glance = SELDOM.min(2 * glance);
             let wait = self.go_on()?.unwrap_or_else(|| self.wires.wait(patience));
             let message = self.hear(wait)?;
             self.heed()?;
@@ -443,7 +446,8 @@ impl Session<'_> {
             self.run.guest == Guest::Shell && self.programs.get(1).is_some_and(|shell| shell.exit.is_some());
         let Some(why) = self.why_late(begun, heard).or(shell_left.then(String::new)) else { return Ok(()) };
         let all = self.programs.iter_mut().zip(&self.run.nodes).enumerate();
-        for (at, (program, node)) in all.filter(|(_, (program, _))| program.exit.is_none()) {
+        // Of one that is dead already we'll be told.
+        for (at, (program, node)) in all.filter(|(_, (program, _))| program.exit.is_none() && !program.has_ended()) {
             let device = program
                 .device_is_at(heard)
                 .map_or_else(String::new, |place| format!("; its device was at work{place}"));

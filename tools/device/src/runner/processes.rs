@@ -151,10 +151,8 @@ pub fn memory(roots: &[u32]) -> u64 {
     const PAGES: usize = 21;
     let all = entries(Path::new("/proc")).filter_map(|process| {
         let number: u32 = process.file_name()?.to_str()?.parse().ok()?;
-        let stat = fs::read(process.join("stat")).ok()?;
-        // The name is in brackets before that, and may itself hold some.
-        let stat = String::from_utf8_lossy(&stat).rsplit_once(") ")?.1.to_owned();
-        let field = |at| stat.split(' ').nth(at)?.parse::<u64>().ok();
+        let stat = stat(&process)?;
+        let field = |at: usize| stat.get(at)?.parse::<u64>().ok();
         Some((number, (field(PARENT)? as u32, field(PAGES)?)))
     });
     let all: HashMap<u32, (u32, u64)> = all.collect();
@@ -182,10 +180,26 @@ fn kill(process: &Path) -> bool {
     number.is_some_and(|number| kill_process(number, Signal::KILL).is_ok())
 }
 
-/// A process's or a thread's state, as a letter of proc(5): it comes after its name in brackets.
-pub fn state(process: &Path) -> Option<char> {
+/// What proc_pid_stat(5) says of a process or a thread after its name in brackets, which may itself hold some.
+fn stat(process: &Path) -> Option<Vec<String>> {
     let stat = fs::read(process.join("stat")).ok()?;
-    String::from_utf8_lossy(&stat).rsplit_once(") ").and_then(|(_, state)| state.chars().next())
+    let stat = String::from_utf8_lossy(&stat);
+    Some(stat.rsplit_once(") ")?.1.split(' ').map(str::to_owned).collect())
+}
+
+/// The state, as a letter.
+fn state(process: &Path) -> Option<char> {
+    stat(process)?.first()?.chars().next()
+}
+
+/// Whether it's dead, or about to be: then its memory may be gone while it still has a moment to go.
+pub fn is_ending(process: &Path) -> bool {
+    const FLAGS: usize = 6;
+    const PF_EXITING: u64 = 4;
+    let flags = |stat: &[String]| stat.get(FLAGS)?.parse::<u64>().ok();
+    stat(process).map_or(true, |stat| {
+        stat[0].starts_with(['Z', 'X']) || flags(&stat).is_some_and(|flags| flags & PF_EXITING != 0)
+    })
 }
 
 /// Whether it computes, or waits for a processor or a disk.
@@ -196,8 +210,15 @@ pub fn works(process: &Path) -> bool {
 /// Whether one of a process's sockets is in the kernel's table of TCP sockets as one that listens.
 fn listens(process: &Path) -> bool {
     const LISTEN: &str = "0A";
-    let own: Vec<PathBuf> =
-        entries(&process.join("fd")).filter_map(|descriptor| fs::read_link(descriptor).ok()).collect();
+    // What it says goes to sockets of ours.
+    let files =
+        entries(&process.join("fd")).filter(|file| !["fd/0", "fd/1", "fd/2"].iter().any(|said| file.ends_with(said)));
+    let files = files.filter_map(|file| fs::read_link(file).ok());
+    let own: Vec<PathBuf> = files.filter(|file| file.to_string_lossy().starts_with("socket:")).collect();
+    if own.is_empty() {
+        // The kernel takes long to make the tables.
+        return false;
+    }
     ["net/tcp", "net/tcp6"].into_iter().any(|table| {
         let table = fs::read_to_string(process.join(table)).unwrap_or_default();
         table.lines().any(|line| {

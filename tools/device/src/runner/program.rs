@@ -1,6 +1,6 @@
 //! Starting programs, and ending them.
 
-use super::processes::{locked, state, works, Processes, RUN};
+use super::processes::{is_ending, locked, works, Processes, RUN};
 use super::processor::give_all;
 use super::whereabouts::in_nic;
 use anyhow::{Context, Result};
@@ -142,10 +142,9 @@ impl Program {
         Ok(Program { pid, device, worked, asked: None, is_heard: false, exit: None })
     }
 
-    /// Whether it is dead, though nobody may have told yet.
+    /// Whether it is dead, or as good as that, though nobody may have told yet.
     pub fn has_ended(&self) -> bool {
-        let process = format!("/proc/{}", self.pid.as_raw_nonzero());
-        matches!(state(Path::new(&process)), None | Some('Z' | 'X'))
+        is_ending(Path::new(&format!("/proc/{}", self.pid.as_raw_nonzero())))
     }
 
     /// Where its device is at work, in words, if it is. Looking takes time, and a place says something only of a device that has computed
