@@ -35,8 +35,12 @@ struct Lab {
     qemu: String,
 }
 
-/// The one run with RDMA inside TCP that is kept: its page compares it with the same lesson's capture.
-const OVER_TCP: (&str, &str) = ("05", "captures/over_tcp/05_rdma_read");
+/// The runs of lesson 05 with RDMA inside TCP that are kept, each with its options: a page compares the first with the same lesson's
+/// capture, and an exercise asks about the second.
+const OVER_TCP: [(&str, &[&str]); 2] = [
+    ("captures/over_tcp/05_rdma_read", &[]),
+    ("captures/over_tcp/05_rdma_read-lost", &["--client-args=--len 5000", "--wire=drop 2nd \"RDMAP Write\""]),
+];
 /// What it is called on the command line.
 const SIW: &str = "siw";
 
@@ -66,17 +70,18 @@ pub fn record(lesson: Option<&str>) -> Result<()> {
     docs::write()
 }
 
-/// Renews the run with RDMA inside TCP. It has no story to be judged by: its programs must end well, and tests look at its units
-/// (`tools/wire/tests/all/iwarp.rs`).
+/// Renews the runs with RDMA inside TCP. They have no stories to be judged by: their programs must end well, and tests look at their
+/// units (`tools/wire/tests/all/iwarp.rs`).
 fn over_tcp() -> Result<()> {
-    let (number, file) = OVER_TCP;
     let (program, runs) = program("lab")?;
-    let (name, driver) = (format!("{number}-{SIW}"), format!("--driver={SIW}"));
-    let mut command = Command::new(program);
-    command.args(["run", &format!("lesson-{number}"), &driver, &format!("--name={name}")]).env("RUST_LOG", "info");
-    output(&mut command)?;
-    let capture = bytes(runs.join(name).join("wire.pcapng"))?;
-    write(format!("{file}.pcapng"), &capture)?;
+    for (file, options) in OVER_TCP {
+        let name = format!("05-{SIW}");
+        let mut command = Command::new(&program);
+        command.args(["run", "lesson-05", "--driver=siw", &format!("--name={name}")]).args(options);
+        output(command.env("RUST_LOG", "info"))?;
+        let capture = bytes(runs.join(name).join("wire.pcapng"))?;
+        write(format!("{file}.pcapng"), &capture)?;
+    }
     docs::write()
 }
 

@@ -11,6 +11,8 @@ use wire::{play, show};
 
 /// The run that the page shows.
 const BUNDLED: &str = "captures/over_tcp/05_rdma_read.pcapng";
+/// The run in which a piece of a long WRITE is lost.
+const GAP: &str = "captures/over_tcp/05_rdma_read-lost.pcapng";
 
 fn case(name: &str) -> PathBuf {
     root().join("tools/wire/tests/all/cases/iwarp").join(name)
@@ -119,6 +121,43 @@ fn what_is_shown_names_units_tags_and_what_tcp_does() {
         played.contains("\"RDMAP Write\"") && played.contains("Direct Data Placement, tagged"),
         "the player has it"
     );
+}
+
+/// What the exercise `lessons/05_rdma_read/changes/tcp.md` asks about this run, and what it explains. A new recording has other numbers.
+#[test]
+fn a_write_with_a_gap_is_completed_before_the_gap_is_closed() {
+    let run = bytes(&root().join(GAP));
+    let style = Style { width: 400, ..Style::FILE };
+    let drawn = lanes::text(&Events::read(&run[..]).unwrap(), style, 0..=u64::MAX).unwrap();
+    let word = |line: &str, before: &str| {
+        line.split(before).nth(1).and_then(|rest| rest.split_whitespace().next()).map(str::to_owned)
+    };
+    let lines = |part: &str| drawn.lines().filter(|line| line.contains(part)).collect::<Vec<_>>();
+    let frame = |line: &str| line.split_whitespace().next().unwrap().parse::<u64>().unwrap();
+    let to = |line: &str| u64::from_str_radix(&word(line, "  to 0x").unwrap(), 16).unwrap();
+
+    let [first, lost, next, _] = lines("RDMAP Write  seq")[..] else { panic!("{drawn}") };
+    assert!(lost.contains('✕'), "{lost}");
+    assert_eq!(to(next) - to(first), 2856);
+
+    // The ACK of everything, and that of the first segment, before which the WRITE is complete.
+    let acks = lines(" TCP ACK  ack +");
+    let counts: Vec<_> = acks.iter().map(|line| (frame(line), word(line, "  ack +").unwrap())).collect();
+    let first_with = |ack: &str| counts.iter().find(|(_, count)| count == ack).unwrap().0;
+    let [request, again] = ["RDMAP Read Request", "sent again"].map(|part| lines(part)[0]);
+    assert_eq!(word(request, "  seq +").unwrap(), "5144");
+    assert_eq!(first_with("5196"), 134);
+    assert!(frame(request) < frame(again) && frame(again) < 134, "{drawn}");
+    assert_eq!(counts.iter().filter(|(at, _)| (frame(request)..frame(again)).contains(at)).count(), 2, "{counts:?}");
+    let done = frame(lines("opcode=IBV_WC_RDMA_WRITE")[0]);
+    assert!(done == 117 && done < first_with("1512"), "{drawn}");
+
+    let tag = word(lines("RDMAP Read Response")[0], "  stag ").unwrap();
+    let of_memory: Vec<&str> =
+        drawn.lines().filter(|line| line.contains(" ibv_reg_mr ") || line.contains(" MR: ")).collect();
+    let at = of_memory.iter().position(|line| line.contains(&format!("lkey={tag}"))).unwrap();
+    assert!(of_memory[at - 1].contains("len=5000 access=LOCAL_WRITE"), "{of_memory:#?}");
+    assert!(!of_memory[at - 1].contains("REMOTE"), "{of_memory:#?}");
 }
 
 /// Lengths are in the fields where a reader looks for them, also if a message takes several segments.
