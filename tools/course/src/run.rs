@@ -15,11 +15,13 @@ use judge::{judge, Finding};
 use run::capture::Events;
 use run::files::{bytes, read};
 use run::lanes::Style;
+use rustix::fs::{memfd_create, MemfdFlags};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::process::{self, Command, Stdio};
 
 /// Where the lab's server is.
 const SERVER: &str = "10.47.91.1";
@@ -146,8 +148,8 @@ fn run_once(project: &Project, change: &Change, program: &str, place: Place) -> 
     let expected: Vec<Expected> = seen_in(place, expected).iter().map(|expected| drawn.filled(expected)).collect();
     // Of an exercise it also matters what a program does afterwards.
     let enough = if change.is_exercise { &[][..] } else { &expected };
-    let file = execute(project, change, &drawn, program, place, enough)?;
-    let run = Box::new(seen::read(&bytes(&file)?)?);
+    let (file, recorded) = execute(project, change, &drawn, program, place, enough)?;
+    let run = Box::new(seen::read(&recorded)?);
     let nodes: Vec<String> =
         nodes(change, None).into_iter().filter(|(_, line)| is_judged(line)).map(|(node, _)| node).collect();
     let expected = match is_strict(change, place) {
@@ -171,7 +173,7 @@ fn seen_in(place: Place, expected: &[Expected]) -> Vec<Expected> {
     seen
 }
 
-/// Runs all programs, and gives the run file.
+/// Runs all programs, and gives the run file and what is in it.
 fn execute(
     project: &Project,
     change: &Change,
@@ -179,13 +181,20 @@ fn execute(
     program: &str,
     place: Place,
     expected: &[Expected],
-) -> Result<PathBuf> {
+) -> Result<(PathBuf, Vec<u8>)> {
     let runner = project.target.join("debug").join(place.name());
     ensure!(runner.exists(), "there is no {}. Build it with `cargo build -p {}`", runner.display(), place.name());
     let (name, options) = (change.name.to_string(), &change.options);
     let mut command = Command::new(runner);
     let deadline = options.deadline.unwrap_or(place.deadline()).to_string();
     command.args(["exec", "--name", &name, "--wire", &options.wire, "--deadline", &deadline]);
+    // Once the run is over, another one of its name may take its folder: two graders run the same steps. So we read a copy, which the device
+    // makes before that.
+    let copy = memfd_create("run", MemfdFlags::CLOEXEC).context("cannot make a file in memory")?;
+    let copied = format!("/proc/{}/fd/{}", process::id(), copy.as_raw_fd());
+    if place == Place::Device {
+        command.args(["--pcap", &copied]);
+    }
     // Held until the run is over.
     let port = if place == Place::Device && is_on_tcp(change)? { Some(ReservedPort::hold()?) } else { None };
     let is_strict = is_strict(change, place);
@@ -231,7 +240,9 @@ fn execute(
     // A run of the same name that goes on keeps its folder.
     let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
     let file = report["file"].as_str().map(PathBuf::from);
-    file.with_context(|| format!("cannot read the {}'s report", place.name()))
+    let file = file.with_context(|| format!("cannot read the {}'s report", place.name()))?;
+    let recorded = bytes(if place == Place::Device { Path::new(&copied) } else { &file })?;
+    Ok((file, recorded))
 }
 
 /// The command of each node: the two sides of the lesson, unless the change says otherwise. On the device a lesson that listens

@@ -92,7 +92,8 @@ impl Class {
     /// Grades folders of which none is unusable, and returns a row for each student, as grade.json has it.
     fn graded(&self, options: &[&str], folders: &[&Path]) -> Value {
         let output = self.grade(options, folders);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let [said, errors] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+        assert!(output.status.success(), "{said}{errors}");
         self.rows()
     }
 
