@@ -46,7 +46,7 @@ impl Lesson {
     }
 }
 
-/// The story with which the fewest packets and steps of a run have no counterpart.
+/// The story with which the fewest packets and steps of a run have no counterpart; None if nothing of the run is in any, as over TCP.
 fn fittest<'s>(stories: &'s [Story], events: &Events) -> Option<&'s Story> {
     let begin = |story: &'s Story| (story, story.follow(), vec![false; story.steps.len()], 0);
     let mut all: Vec<_> = stories.iter().map(begin).collect();
@@ -60,7 +60,8 @@ fn fittest<'s>(stories: &'s [Story], events: &Events) -> Option<&'s Story> {
         }
     }
     let strangers = |found: &[bool], strange: usize| strange + found.iter().filter(|found| !**found).count();
-    let best = all.into_iter().min_by_key(|(_, _, found, strange)| strangers(found, *strange));
+    let known = all.into_iter().filter(|(_, _, found, _)| found.contains(&true));
+    let best = known.min_by_key(|(_, _, found, strange)| strangers(found, *strange));
     best.map(|(story, ..)| story)
 }
 

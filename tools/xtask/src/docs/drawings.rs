@@ -132,9 +132,9 @@ pub fn two_flows_with_table(page: &str) -> Result<Vec<String>> {
     Ok([link(page, &["two-flows"])?, String::new()].into_iter().chain(table).collect())
 }
 
-/// The line that leads to a run of a NIC from this course with others, `captures/met/NAME.pcapng`: it has no story of its own.
-pub fn met(name: &str) -> Result<String> {
-    let path = format!("captures/met/{name}.pcapng");
+/// The line that leads to a lesson's run in one of the folders of captures: `met`, `over_tcp`.
+pub fn elsewhere(folder: &str, name: &str) -> Result<String> {
+    let path = format!("captures/{folder}/{name}.pcapng");
     bytes(&path)?;
     let lesson = name.split('_').next().unwrap_or_default();
     Ok(format!("[The recorded run](../{path}); `make play-{lesson} PCAP={path}` writes a page that plays it."))

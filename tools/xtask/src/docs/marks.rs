@@ -84,7 +84,7 @@ fn generated(page: &Page, what: &[&str], sources: &Sources) -> Result<Vec<String
     let lines = match what {
         ["ladder", _] | ["lanes", _, _] | ["plot", _] => vec![drawings::link(&page.path, what)?],
         ["two-flows"] => drawings::two_flows_with_table(&page.path)?,
-        ["met", name] => vec![drawings::met(name)?],
+        [folder @ ("met" | "over_tcp"), name] => vec![drawings::elsewhere(folder, name)?],
         ["protocol", name] => vec![drawings::protocol(name)?],
         ["log", name, side, stages @ ..] => fenced(excerpts::log(name, side, stages)?),
         ["explain", name] => fenced(excerpts::explained(name)?),

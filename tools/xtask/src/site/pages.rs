@@ -47,8 +47,8 @@ pub fn in_book(page: &Page, sources: &Sources) -> Result<String> {
             ("generated", what @ ["ladder", name]) => {
                 links::below(page, &player::run(name, &drawings::link(&page.path, what)?))
             }
-            ("generated", ["met", name]) => {
-                links::below(page, &player::run(&format!("met/{name}"), &drawings::met(name)?))
+            ("generated", [folder @ ("met" | "over_tcp"), name]) => {
+                links::below(page, &player::run(&format!("{folder}/{name}"), &drawings::elsewhere(folder, name)?))
             }
             ("generated", ["protocol", name]) => {
                 links::below(page, &player::run(&format!("protocols/{name}"), &drawings::protocol(name)?))

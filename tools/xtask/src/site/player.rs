@@ -42,10 +42,12 @@ pub fn lay_out(to: &Path) -> Result<()> {
         let change = file.trim_end_matches(".pcapng");
         lay_out_run(to, Some(&lesson(&folder(change)?)?), &path, change)?;
     }
-    for path in files("captures/met", ".pcapng")? {
-        let file = name(Path::new(&path));
-        let story = file.trim_end_matches(".pcapng");
-        lay_out_run(to, Some(&lesson(story)?), &path, &format!("met/{story}"))?;
+    for folder in ["met", "over_tcp"] {
+        for path in files(&format!("captures/{folder}"), ".pcapng")? {
+            let file = name(Path::new(&path));
+            let story = file.trim_end_matches(".pcapng");
+            lay_out_run(to, Some(&lesson(story)?), &path, &format!("{folder}/{story}"))?;
+        }
     }
     for path in files(PROTOCOLS, ".pcapng")? {
         let file = name(Path::new(&path));
