@@ -31,6 +31,9 @@ const HOME = `${path_to_root}docs/workbench.html`;
 const REST = { class: "wb-rest" };
 const MORE = "workbench-more";
 
+/** The height of the page's own bar, in pixels. */
+const BAR = 50;
+
 let core, count = 0;
 
 /** Puts a workbench into an element. */
@@ -160,10 +163,12 @@ class Workbench {
 
   /** What a click does. */
   async add(line) {
+    this.element.classList.remove("wb-unasked");
     const { script } = added(this.editor.script, line);
     await this.run(script);
-    // On a phone the picture is above what was pressed.
-    if (this.stage.element.getBoundingClientRect().top < 0) this.element.querySelector(".wb-stage").scrollIntoView({ block: "start" });
+    // On a phone the picture is above what was pressed, and the page's own bar covers what's at the very top.
+    const picture = this.element.querySelector(".wb-stage");
+    if (picture.getBoundingClientRect().top < BAR) picture.scrollIntoView({ block: "start" });
   }
 
   /** On the start page: one fault after the other, and then it's the reader's turn. */
@@ -187,6 +192,8 @@ class Workbench {
     await this.run(this.start, { opening: "Your turn: choose what a program asks of its network card, and press Do it." });
     this.playhead.pause();
     this.playhead.goto(this.schedule.length);
+    // There's nothing to play before something is asked.
+    this.element.classList.add("wb-unasked");
     // The picture may be as high as a phone's screen, and what there is to press is below it.
     this.actions.element.scrollIntoView({ block: "end" });
     this.actions.element.querySelector("button").focus({ preventScroll: true });

@@ -217,9 +217,7 @@ fn outcome(run: &Run) -> String {
     let is_up = run.nodes.iter().all(|node| node.connection == Connection::Up);
     let [(node, posted)] = posted[..] else {
         return match posted.len() {
-            0 if is_up => {
-                "the two queue pairs are connected, and neither program has asked for anything yet".to_owned()
-            }
+            0 if is_up => "the two are connected, and neither program has asked for anything yet".to_owned(),
             0 if run.record.flights.iter().any(|flight| flight.name == "ReadyToUse") => {
                 "the connection came and went, and neither program asked for anything".to_owned()
             }

@@ -44,7 +44,7 @@ fn what_is_wrong_is_said_with_its_line() {
 #[test]
 fn the_sentence_says_what_happened_and_why() {
     for (script, says) in [
-        ("", "The two queue pairs are connected, and neither program has asked for anything yet."),
+        ("", "The two are connected, and neither program has asked for anything yet."),
         (
             "client ibv_post_send WRITE 0..60 to server 0 key=wrong",
             "The server's NIC refused the client's WRITE (its key opens none of the memory there), so it ended with IBV_WC_REM_ACCESS_ERR (10).",

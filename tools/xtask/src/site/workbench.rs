@@ -130,7 +130,8 @@ fn start() -> String {
     let lost =
         format!("# This time, the packet gets lost on its way.\n{}wire drop 1st RDMA Write Only from client\n", good());
     let refused = good().replace(WRITE, &format!("{WRITE} key=wrong"));
-    let refused = format!("# This time, the client has the wrong key to the server's memory.\n{refused}");
+    let refused =
+        format!("# Whoever opens memory hands out a key to it. This time, the client has a wrong one.\n{refused}");
     // Nobody wants to look on while a dead machine is asked eight times.
     let dead = format!("client ibv_create_qp retry_cnt=2\n{}at 15 us server dies\n", good());
     let dead = format!("# This time, the server is switched off.\n{dead}");
