@@ -45,8 +45,9 @@ pub fn lay_out(to: &Path) -> Result<()> {
     for folder in ["met", "over_tcp"] {
         for path in files(&format!("captures/{folder}"), ".pcapng")? {
             let file = name(Path::new(&path));
-            let story = file.trim_end_matches(".pcapng");
-            lay_out_run(to, Some(&lesson(story)?), &path, &format!("{folder}/{story}"))?;
+            let run = file.trim_end_matches(".pcapng");
+            let of = lesson(run.split('-').next().unwrap_or_default())?;
+            lay_out_run(to, Some(&of), &path, &format!("{folder}/{run}"))?;
         }
     }
     for path in files(PROTOCOLS, ".pcapng")? {
