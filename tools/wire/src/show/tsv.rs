@@ -4,6 +4,7 @@ use roce::opcode;
 use roce::packet::Packet;
 use run::capture::{Error, Reader};
 use run::sighting::Sighting;
+use rustc_hash::FxHashMap;
 use std::io::{Read, Write};
 use std::net::IpAddr;
 
@@ -47,31 +48,28 @@ static HEX: [[u8; 2]; 256] = {
     pairs
 };
 
+/// From whom to whom a packet goes, its operation code, and to which queue pair.
+type Way = (IpAddr, IpAddr, u8, u32);
+
 /// The table, made column by column, each with a tab after it. Bytes are appended by hand, because `fmt` would take longer than all
 /// the decoding.
 struct Table {
     /// What isn't written yet.
     bytes: Vec<u8>,
-    /// Few machines send many packets, so the columns with their addresses are made once.
-    known: Vec<([IpAddr; 2], String)>,
-    /// So are the two columns of each operation code.
-    opcodes: Vec<String>,
+    /// Most packets go a way that others went before, so these columns of theirs are made once.
+    ways: FxHashMap<Way, String>,
 }
 
 impl Table {
     fn new() -> Table {
-        let columns = |code| format!("{code}\t{}\t", opcode::lookup(code).name);
-        let bytes = HEADER.as_bytes().to_vec();
-        Table { bytes, known: Vec::new(), opcodes: (0..=u8::MAX).map(columns).collect() }
+        Table { bytes: HEADER.as_bytes().to_vec(), ways: FxHashMap::default() }
     }
 
     /// A line for a packet. What it has and what it lacks is found out once, before the first column.
     fn line(&mut self, sighting: &Sighting, packet: &Packet) {
         let (bth, cm, remote, aeth) = (packet.bth, packet.cm(), packet.remote(), packet.aeth());
         self.decimal(Some(sighting.number));
-        self.ips(&packet.datagram.src, &packet.datagram.dst);
-        self.bytes.extend_from_slice(self.opcodes[usize::from(bth.opcode)].as_bytes());
-        self.decimal(Some(bth.dest_qp));
+        self.way((packet.datagram.src, packet.datagram.dst, bth.opcode, bth.dest_qp));
         self.decimal(Some(bth.psn));
         self.decimal(Some(bth.ack_req));
         self.decimal(Some(bth.pad_cnt));
@@ -137,16 +135,15 @@ impl Table {
         self.text(&itoa::Buffer::new().format(SECOND + ns % SECOND)[1..]);
     }
 
-    /// From whom to whom.
-    fn ips(&mut self, src: &IpAddr, dst: &IpAddr) {
-        const MOST: usize = 16;
-        let is_known = |([from, to], _): &([IpAddr; 2], String)| from == src && to == dst;
-        let at = self.known.iter().position(is_known).unwrap_or_else(|| {
-            self.known.truncate(MOST - 1);
-            self.known.push(([*src, *dst], format!("{src}\t{dst}\t")));
-            self.known.len() - 1
-        });
-        self.bytes.extend_from_slice(self.known[at].1.as_bytes());
+    /// The columns from the addresses to the queue pair.
+    fn way(&mut self, way: Way) {
+        const MOST: usize = 10_000;
+        if self.ways.len() == MOST {
+            self.ways.clear();
+        }
+        let (src, dst, code, dest_qp) = way;
+        let columns = || format!("{src}\t{dst}\t{code}\t{}\t{dest_qp}\t", opcode::lookup(code).name);
+        self.bytes.extend_from_slice(self.ways.entry(way).or_insert_with(columns).as_bytes());
     }
 
     /// Something else instead of the last tab.
