@@ -98,6 +98,10 @@ impl<'s> Recorder<'s> {
 }
 
 impl Scribe for Recorder<'_> {
+    fn time_ns(&self) -> Option<u64> {
+        Some(self.capture.time_ns())
+    }
+
     fn packet(&mut self, node: usize, sighting: Sighting<'_>, comment: Option<&str>) -> Result<()> {
         let event = self.capture.packet(node, sighting, comment).with_context(|| cannot_write(&self.folder))?;
         tell(&mut self.live, &mut self.terminal, &event);

@@ -113,7 +113,7 @@ impl<W: Write> Recorder<W> {
         sighting: Sighting<'a>,
         comment: Option<&'a str>,
     ) -> io::Result<Event<'a>> {
-        let time_ns = self.now().as_nanos() as u64;
+        let time_ns = sighting.time_ns.unwrap_or_else(|| self.time_ns());
         self.number += 1;
         self.counts.count(node, &sighting);
         self.capture.packet(node as u32, time_ns, sighting.data, sighting.length, comment)?;
@@ -151,6 +151,11 @@ impl<W: Write> Recorder<W> {
     }
 
     /// Since 1970, by a clock that does not jump. Virtual time begins with a second: so the times of two runs can be compared.
+    /// What its clock says, in nanoseconds.
+    pub fn time_ns(&self) -> u64 {
+        self.now().as_nanos() as u64
+    }
+
     fn now(&self) -> Duration {
         match (self.time, self.begun) {
             (Some(time), (begun, _)) => Duration::from_secs(begun.as_secs()) + time,

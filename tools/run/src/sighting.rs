@@ -143,7 +143,8 @@ pub struct Kept {
     node: Option<String>,
     /// The frame's bytes. A switch takes them along, and may mark them.
     pub(crate) data: Vec<u8>,
-    comment: Option<String>,
+    /// What is to be recorded with it.
+    pub(crate) comment: Option<String>,
     iwarp: Option<Box<Brought>>,
     /// The rest.
     sighting: Sighting<'static>,

@@ -38,7 +38,12 @@ pub trait Ports {
 
 /// Whoever takes down what happens, in the order of cause and effect.
 pub trait Scribe {
-    /// A frame that a node has sent, and what became of it if it was not simply delivered.
+    /// What its clock says, in nanoseconds; None if it has none.
+    fn time_ns(&self) -> Option<u64> {
+        None
+    }
+
+    /// A frame that a node has sent, and what became of it if it was not simply delivered. A frame that has a time keeps it.
     fn packet(&mut self, node: usize, sighting: Sighting<'_>, comment: Option<&str>) -> Result<()>;
 
     /// A line about a node, or about the run as a whole.
@@ -174,13 +179,19 @@ impl Wire {
             Some(bytes) => sighting.with_bytes(bytes),
             None => sighting,
         };
+        if passage.copies > 1 && !has_switch {
+            // All copies leave in one moment. Whoever gets the first may take the processor before the second is taken down, and with
+            // times of their own they'd look as if the sender had waited and sent the packet again.
+            arriving.record.time_ns = scribe.time_ns();
+        }
         for copy in 1..=passage.copies.max(1) {
+            // A switch takes the comment along, and it's recorded when the frame comes out.
+            arriving.record.comment = passage.comment.as_deref().filter(|_| copy >= passage.copies);
             let lost = if goes_on { road.send(from, to, &arriving, ports) } else { None };
             let comes_out_of_switch = has_switch && lost.is_none() && (goes_on || passage.waits);
             if !comes_out_of_switch {
                 let lost = lost.map(|lost| format!("lab: {lost}"));
-                let done = passage.comment.as_deref().filter(|_| copy >= passage.copies);
-                scribe.packet(from, arriving, lost.as_deref().or(done))?;
+                scribe.packet(from, arriving, lost.as_deref().or(arriving.comment))?;
             }
             arriving = arriving.again();
         }
@@ -234,6 +245,7 @@ impl Wire {
                     match self.road.crossing.remove(&number) {
                         Some(mut seen) => {
                             seen.data = frame;
+                            let comment = comment.or_else(|| seen.comment.take());
                             scribe.packet(sender, self.lookout.recall(&seen), comment.as_deref())?;
                         }
                         // The switch itself sends it. Or it's for all, and another copy of it came out before this one was lost.

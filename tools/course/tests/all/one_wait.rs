@@ -72,7 +72,7 @@ fn whatever_is_built_asks_for_what_the_first_build_has_asked_for() {
 fn the_two_halves_of_the_tests_ask_for_what_is_built_for_both() {
     let root = Project::find().unwrap().root;
     let all = wanted(&root, "-e normal,build,dev --workspace");
-    for half in ["-p course", "--workspace --exclude course"] {
+    for half in ["-p course -p device", "--workspace --exclude course --exclude device"] {
         let again: Vec<String> =
             wanted(&root, &format!("-e normal,build,dev {half}")).difference(&all).cloned().collect();
         assert!(again.is_empty(), "{half} asks for another {again:?}");

@@ -153,6 +153,10 @@ impl<'s> Recorder<'s> {
 }
 
 impl Scribe for Recorder<'_> {
+    fn time_ns(&self) -> Option<u64> {
+        Some(self.file.time_ns())
+    }
+
     fn packet(&mut self, node: usize, sighting: Sighting<'_>, comment: Option<&str>) -> Result<()> {
         let event = self.file.packet(node, sighting, comment)?;
         self.live.event(&event);

@@ -33,7 +33,7 @@ pub struct Passage {
     pub comment: Option<String>,
     /// What to say about it.
     pub line: Option<String>,
-    /// A frame that goes on after it. It is recorded already.
+    /// A frame that goes on after it. It is recorded already, unless there is a switch.
     pub then: Option<Kept>,
     /// Whether its sender's cable is cut from now on.
     pub cuts: bool,
@@ -46,7 +46,7 @@ pub struct Released {
     pub from: usize,
     /// The node that it is for; None for all.
     pub to: Option<usize>,
-    /// It is recorded already.
+    /// It is recorded already, unless there is a switch.
     pub frame: Kept,
     /// What to say about it.
     pub line: String,
@@ -79,7 +79,9 @@ impl Rules {
             return Passage { comment, line: None, ..passage };
         }
         self.count += 1;
-        let held = Held { frame: sighting.kept(), name, from, to, is_swapped: act == Act::Swap };
+        let mut frame = sighting.kept();
+        frame.comment = passage.comment.clone();
+        let held = Held { frame, name, from, to, is_swapped: act == Act::Swap };
         self.held.insert((now + wait, self.count), held);
         Passage { waits: true, ..passage }
     }

@@ -133,6 +133,29 @@ fn what_is_carried_is_recorded_as_it_arrives() {
     }
 }
 
+/// A switch records a frame when it comes out, and by then the rule has long been done.
+#[test]
+fn what_a_rule_has_done_is_recorded_behind_a_switch_too() {
+    for (rule, events) in [
+        ("duplicate", ["client", "client again: lab: duplicated"].as_slice()),
+        ("corrupt", &["client bad: lab: corrupted"]),
+        ("delay", &["client: lab: delayed 5 ms"]),
+    ] {
+        let by = if rule == "delay" { " by 5 ms" } else { "" };
+        let (mut wire, mut got, mut log) = laid(&format!("link 1 Gbit/s 5 us; {rule} 1st packet{by}"));
+        wire.time = Some(Duration::ZERO);
+        wire.carry(CLIENT, &write_first(SERVER as u8), &mut got, &mut log).unwrap();
+        for later in [10, 20] {
+            wire.time = Some(Duration::from_millis(later));
+            wire.let_go(&mut got, &mut log).unwrap();
+            wire.cross(&mut got, &mut log).unwrap();
+        }
+        let packets: Vec<String> = log.taken().into_iter().filter(|event| event.starts_with("client")).collect();
+        let is_said = packets.iter().zip(events).all(|(got, wanted)| got.starts_with(wanted));
+        assert!(is_said && packets.len() == events.len(), "{rule}: {packets:?}");
+    }
+}
+
 #[test]
 fn nothing_passes_a_cable_that_is_cut() {
     for switch in ["", "link 1 Gbit/s 5 us; "] {
@@ -174,7 +197,8 @@ fn what_crosses_a_switch_is_recorded_there() {
         wire.cross(&mut got, &mut log).unwrap();
     }
     let log = log.taken().into_iter().filter(|event| event.starts_with("client")).collect::<Vec<_>>();
-    assert_eq!((&log[..], got.taken()), (&["client".to_owned(), "client again".to_owned()][..], vec![SERVER, SERVER]));
+    let wanted = ["client", "client again: lab: duplicated by the rule: duplicate 1st packet"].map(str::to_owned);
+    assert_eq!((&log[..], got.taken()), (&wanted[..], vec![SERVER, SERVER]));
 }
 
 #[test]

@@ -212,14 +212,11 @@ fn count_of(names: &BTreeMap<String, u32>, node: &str) -> usize {
     names.iter().filter(|(name, _)| name.starts_with(node)).map(|(_, count)| *count as usize).sum()
 }
 
-/// The wire of all runs is a link, so that their time is virtual: then nothing is late but by the rule, however busy the machine is.
-const LINK: &str = "link 10 Gbit/s 5 us";
-
 /// Runs this lesson, with a rule or without.
-fn lesson(lesson: usize, rule: &str) -> Check {
+fn lesson(lesson: usize) -> Run {
     let (number, options) = LESSONS[lesson];
     let server = if number == "11" { options } else { "" };
-    Run::lesson(number, server, options).wire(&format!("{LINK}; {rule}")).check()
+    Run::lesson(number, server, options)
 }
 
 /// What each lesson sends if nothing goes wrong.
@@ -227,7 +224,7 @@ pub struct Undisturbed(Vec<BTreeMap<String, u32>>);
 
 impl Undisturbed {
     pub fn run() -> Undisturbed {
-        Undisturbed((0..LESSONS.len()).map(|number| names(&packets(&lesson(number, "").exits(0, 0)))).collect())
+        Undisturbed((0..LESSONS.len()).map(|number| names(&packets(&lesson(number).check().exits(0, 0)))).collect())
     }
 }
 
@@ -246,7 +243,7 @@ impl Situation {
 
     fn never(pick: &mut impl FnMut(usize) -> usize) -> Situation {
         let (rule, causes) = NEVER[pick(NEVER.len())];
-        let packets = packets(&lesson(NEVER_IN, rule));
+        let packets = packets(&lesson(NEVER_IN).wire(rule).check());
         let how = format!("lesson {}, {rule}", LESSONS[NEVER_IN].0);
         Situation { fault: Fault::Never(causes), name: Some(rule), how, packets, has_consequence: true }
     }
@@ -258,8 +255,8 @@ impl Situation {
         let [server, client] = [server, client].map(|program| program.replace("ODD", &example("odd_peer")));
         let run = Run::programs(&server, &client.replace("BYTES", &bytes));
         let is_late = pick(2) == 0;
-        let rule = if is_late { "delay every \"NAK\" by 20 ms" } else { "" };
-        let packets = packets(&run.wire(&format!("{LINK}; {rule}")).check());
+        let run = if is_late { run.wire("delay every \"NAK\" by 20 ms") } else { run };
+        let packets = packets(&run.check());
         assert!(packets.iter().any(|packet| packet.hit.is_some()), "{name}: nothing is refused");
         let how = format!("{name}, {bytes} bytes, its answer late: {is_late}");
         Situation { fault: Fault::Refused(cause), name: Some(name), how, packets, has_consequence: true }
@@ -274,7 +271,7 @@ impl Situation {
         let suffix = ["th", "st", "nd", "rd"].get(if nth / 10 == 1 { 0 } else { nth % 10 }).unwrap_or(&"th");
         let by = if act == "delay" { " by 900 ms" } else { "" };
         let rule = format!("{act} {nth}{suffix} packet from {node}{by}");
-        let packets = packets(&lesson(number, &rule));
+        let packets = packets(&lesson(number).wire(&rule).check());
         let has_consequence = act == "corrupt" || names(&packets) != *undisturbed;
         let how = format!("lesson {:?}, {rule}", LESSONS[number]);
         Situation { fault: Fault::Act(act), name: None, how, packets, has_consequence }
