@@ -11,8 +11,8 @@ const TO = { WRITE: "to", READ: "from", FETCH_ADD: "at" };
 const bytes = ({ from, length }) => `${from}..${from + length}`;
 const words = (...all) => all.filter(Boolean).join(" ");
 
-/** `ibv_post_send` with one operation. */
-function post(operation) {
+/** `ibv_post_send` with one operation, and what that is about. */
+function post(operation, about) {
   const sided = operation in TO;
   const atomic = operation === "FETCH_ADD";
   const immediate = ["SEND", "WRITE"].includes(operation);
@@ -25,26 +25,29 @@ function post(operation) {
     sided && `${TO[operation]} ${PEER[node]} ${values.there}`, atomic && `add=${values.add}`, values.has && `imm=${values.imm}`,
     values.wrong && "key=wrong", values.unsignaled && "unsignaled",
   );
-  return { name: operation, label: `ibv_post_send ${operation}`, fields, line };
+  return { name: operation, label: `ibv_post_send ${operation}`, about, fields, line };
 }
 
-const simple = (name, call, fields = [], rest = () => "") => ({ name, label: call, fields, line: (node) => (values) => words(node, call, rest(values)) });
+const simple = (name, call, about, fields = [], rest = () => "") => ({ name, label: call, about, fields, line: (node) => (values) => words(node, call, rest(values)) });
 const area = (length) => [number("from", "from byte", 0), number("length", "length", length)];
 
 /** What a node's program can call. */
 const CALLS = [
-  post("WRITE"), post("SEND"), post("READ"),
-  simple("receive", "ibv_post_recv", area(64), bytes),
-  post("FETCH_ADD"),
+  post("WRITE", "Puts bytes into the other's memory. Its program isn't asked, but the key must be right."),
+  post("SEND", "Hands the other program a message, which must have made room for it with RECEIVE."),
+  post("READ", "Fetches bytes from the other's memory. Its program isn't asked, but that memory must be open for it."),
+  simple("RECEIVE", "ibv_post_recv", "Makes room for one message of the other's. Sends nothing.", area(64), bytes),
+  post("FETCH_ADD", "Adds to a number in the other's memory, and brings back what was there."),
   simple(
-    "register", "ibv_reg_mr", [...area(4096), ...RIGHTS.map((right) => check(right, right, right === "LOCAL_WRITE"))],
+    "register", "ibv_reg_mr", "Opens memory to the NICs; to whose and for what, the rights say.",
+    [...area(4096), ...RIGHTS.map((right) => check(right, right, right === "LOCAL_WRITE"))],
     (values) => words(bytes(values), RIGHTS.filter((right) => values[right]).join("|")),
   ),
-  simple("deregister", "ibv_dereg_mr", area(4096), bytes),
-  simple("put text", "memcpy", [number("from", "to byte", 0), text("words", "text", "Hello, other side")], ({ from, words }) => `${from} "${words.replaceAll('"', "")}"`),
-  simple("wait", "ibv_poll_cq", [number("count", "completions", 1, 1, 1000)], ({ count }) => String(count)),
-  simple("hang up", "rdma_disconnect"),
-  simple("die", "dies"),
+  simple("deregister", "ibv_dereg_mr", "Closes that memory again.", area(4096), bytes),
+  simple("put text", "memcpy", "Writes into its own memory.", [number("from", "to byte", 0), text("words", "text", "Hello, other side")], ({ from, words }) => `${from} "${words.replaceAll('"', "")}"`),
+  simple("wait", "ibv_poll_cq", "Waits until its NIC reports that something is done.", [number("count", "completions", 1, 1, 1000)], ({ count }) => String(count)),
+  simple("hang up", "rdma_disconnect", "Ends the connection."),
+  simple("die", "dies", "Switches this machine off."),
 ];
 
 /** What can happen to a packet: the word of a rule, and ours. */

@@ -9,7 +9,7 @@ export const text = (name, label, value) => ({ name, label, value, attributes: {
 
 export class Form {
   /** `line(values)` is the line; `done(line)` is called with it when the reader wants it. */
-  constructor({ fields, line, act = "Do it" }, kept, done) {
+  constructor({ about, fields, line, act = "Do it" }, kept, done) {
     this.fields = fields;
     this.line = line;
     this.values = kept;
@@ -18,6 +18,7 @@ export class Form {
     this.element = el(
       "form",
       { class: "wb-form", submit: (event) => { event.preventDefault(); done(this.code.textContent); } },
+      about ? el("p", { class: "wb-about" }, about) : null,
       ...fields.map((field) => this.field(field)),
       el("p", { class: "wb-line" }, this.code, el("button", { class: "wb-do" }, act)),
     );

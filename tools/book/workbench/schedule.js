@@ -42,7 +42,7 @@ export class Schedule {
     this.arrivals = play.nodes.map(() => []);
     let at = 0;
     for (const [index, event] of this.events.entries()) {
-      const next = Math.max(this.next(index, at), this.answers(event.node, times[index]));
+      const next = Math.max(this.next(index, at), this.answers(event, times[index]));
       at = Math.max(next, this.read(index, next));
       this.begins.push(at);
       const { says, isWaiting } = captions[index];
@@ -55,7 +55,8 @@ export class Schedule {
     for (const list of [...this.sees, this.stops]) list.sort((one, other) => one.at - other.at);
     // Of what happens at once, one stops at the last.
     this.stops = this.stops.filter(({ at }, place, all) => !(all[place + 1]?.at - at < 1));
-    this.length = this.stops.at(-1).at;
+    // What a NIC decides last is no stop of its own, and is seen at the end.
+    this.length = Math.max(this.stops.at(-1).at, this.begins.at(-1) ?? 0);
     /** When something is to be drawn. */
     this.changes = [...this.begins, ...this.flights.flatMap(({ begin, end }) => [begin, end]), ...this.sees.flat().map(({ at }) => at)].sort((one, other) => one - other);
   }
@@ -82,10 +83,11 @@ export class Schedule {
     }
   }
 
-  /** When a node can do at the earliest what it does at a time of the run: what arrived before has then been seen to arrive. */
-  answers(node, time) {
-    const before = (this.arrivals[node] ?? []).filter((arrival) => arrival.time <= time);
-    return Math.max(0, ...before.map(({ end }) => end + ANSWER));
+  /** When a node can do at the earliest what it does at a time of the run: what arrived before has then been seen to arrive. What its
+   * NIC decides about that is there at once. */
+  answers(event, time) {
+    const before = (this.arrivals[event.node] ?? []).filter((arrival) => arrival.time <= time);
+    return Math.max(0, ...before.map(({ end }) => end + (isNote(event) ? 0 : ANSWER)));
   }
 
   /** When an event begins after the one before it. If time passes between them, what was on the wire is gone before that. */

@@ -70,10 +70,12 @@ class Workbench {
     this.undo = button("Undo the last change of the script", "Undo", () => this.back());
     this.told = el("p", { class: "wb-told", role: "status" });
     this.breaks = el("p", { class: "wb-first" }, button("Now break it", "Now break it", () => this.breakIt(), { class: "wb-break" }));
+    this.faults = 0;
+    this.inside = button("Show or leave out addresses, queue pairs, queues, and the calls as programs make them", "Look inside", () => this.plain(!this.element.classList.contains("wb-plain")));
     this.more = button("More: the wire, settings, keys and flags, the other calls, speed, a link to the script, a file for Wireshark", "More …", () => this.few(false), { class: "wb-more" });
     this.element = el(
       "div",
-      { class: `rp wb${this.isStart ? " wb-start" : ""}`, tabindex: -1, role: "group", "aria-label": "Workbench: two nodes, a wire, and a script" },
+      { class: `rp wb${this.isStart ? " wb-start wb-plain" : ""}`, tabindex: -1, role: "group", "aria-label": "Workbench: two nodes, a wire, and a script" },
       el(
         "div",
         { class: "wb-all" },
@@ -98,6 +100,7 @@ class Workbench {
               button("Copy a link to this script", "Copy link", () => this.share(), REST),
               button("Save the run as a pcapng file, for Wireshark", "Save pcapng", () => this.save(), REST),
               this.more,
+              ...(this.isStart ? [this.inside, button("Back to what can go wrong", "Back to the faults", () => this.breakAgain())] : []),
             ),
             this.told,
           ),
@@ -168,26 +171,41 @@ class Workbench {
     await this.run(script);
     // On a phone the picture is above what was pressed, and the page's own bar covers what's at the very top.
     const picture = this.element.querySelector(".wb-stage");
-    if (picture.getBoundingClientRect().top < BAR) picture.scrollIntoView({ block: "start" });
+    if (picture.getBoundingClientRect().top < BAR) bring(picture, "start");
   }
 
-  /** On the start page: one fault after the other, and then it's the reader's turn. */
+  /** Whether there's only what can be understood without the words of the course. */
+  plain(isPlain) {
+    this.element.classList.toggle("wb-plain", isPlain);
+    this.inside.textContent = isPlain ? "Look inside" : "Look from outside";
+  }
+
+  /** On the start page: one fault after the other, as long as somebody likes; or it's the reader's turn. */
   breakIt() {
-    const more = this.scripts.length > 1 ? [button("Break it differently", "Break it differently", () => this.breakIt(), { class: "wb-break" })] : [];
+    const count = this.scripts.length;
+    const script = this.scripts[this.faults++ % count];
+    const more = button("Break it differently", "Break it differently ", () => this.breakIt(), { class: "wb-break" });
+    more.append(el("small", {}, `${(this.faults % count) + 1}/${count}`));
     const turn = button("Your turn: all that there is to press, and the script", "Your turn", () => this.open(), { class: "wb-turn" });
-    const script = this.scripts.shift();
-    this.breaks.replaceChildren(...more, " ", turn);
+    this.breaks.replaceChildren(more, " ", turn);
     // It begins like the run before, so it has to be said that it's another one.
     const [, opening] = /^# (.*)/.exec(script) ?? [];
     return this.run(script, { whole: true, opening });
   }
 
+  async breakAgain() {
+    this.element.classList.remove("wb-unasked");
+    this.element.classList.add("wb-start");
+    this.plain(true);
+    await this.breakIt();
+    bring(this.element.querySelector(".wb-stage"), "start");
+    this.breaks.querySelector("button").focus({ preventScroll: true });
+  }
+
   /** The reader's turn. The two are connected and nothing else has happened, since what one does to a dead connection, or what has been
    * done already, would change nothing that can be seen. */
   async open() {
-    this.isStart = false;
     this.element.classList.remove("wb-start");
-    this.breaks.remove();
     this.start = this.start.replace(/^.*\bibv_(post_send|poll_cq)\b.*\n?/gm, "");
     await this.run(this.start, { opening: "Your turn: choose what a program asks of its network card, and press Do it." });
     this.playhead.pause();
@@ -195,7 +213,7 @@ class Workbench {
     // There's nothing to play before something is asked.
     this.element.classList.add("wb-unasked");
     // The picture may be as high as a phone's screen, and what there is to press is below it.
-    this.actions.element.scrollIntoView({ block: "end" });
+    bring(this.actions.element, "end");
     this.actions.element.querySelector("button").focus({ preventScroll: true });
   }
 
@@ -382,6 +400,13 @@ class Workbench {
     key.preventDefault();
     acts[key.key]();
   }
+}
+
+/** Scrolls to where an element is seen. The page's bar is told once more when that's done, because after a jump up it can be left
+ * hanging in the middle of the text. */
+function bring(element, block) {
+  element.scrollIntoView({ block });
+  requestAnimationFrame(() => document.dispatchEvent(new Event("scroll")));
 }
 
 /** What's on the wire, by the events of the packets. With a switch a packet is recorded when it comes out, so that its event says

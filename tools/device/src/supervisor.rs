@@ -92,9 +92,7 @@ impl Supervisor {
             left = self.turn(left);
             self.glance();
         }
-        if self.line.is_some() {
-            self.nic.port.tap.stepped(Stepped::Gone);
-        }
+        self.nic.port.tap.stepped(Stepped::Gone);
     }
 
     /// One turn. Each step takes what the one before it gives, so there's no other order.

@@ -21,7 +21,7 @@ pub mod kind {
     pub const LISTENS: u8 = b'L';
     /// The program has ended: by itself or killed, and its status or the signal, in words.
     pub const EXIT: u8 = b'X';
-    /// A step in virtual time is done: a [`Stepped`](super::Stepped).
+    /// A step in virtual time is done, or the node is gone: a [`Stepped`](super::Stepped).
     pub const STEPPED: u8 = b's';
     /// The device has panicked: where, and its words.
     pub const PANIC: u8 = b'!';
@@ -30,7 +30,7 @@ pub mod kind {
     pub const ERROR: u8 = b'e';
 }
 
-/// What a node says of a step in virtual time.
+/// What a node says of a step in virtual time, and at its end, whatever its time is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stepped {
     /// When something is due here next, if nothing happens before; and whether a program has called, or was told something.

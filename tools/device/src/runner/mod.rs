@@ -48,6 +48,9 @@ const SILENCE: Duration = Duration::from_secs(10);
 /// How long a server that works may be without a word. On a busy machine a program can need many seconds to begin.
 const BEGINNING: Duration = Duration::from_secs(30);
 
+/// How long we wait for a device's last words when its program has ended. If the program has left another one behind, its device goes on.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
 /// How often we look at the clock while all run.
 const TURN: Duration = Duration::from_millis(500);
 
@@ -279,11 +282,20 @@ impl Session<'_> {
             self.tell_what_we_wait_for(begun, heard);
         }
         self.finish_crossing()?;
-        // What was said before the end is in the socket already.
-        while let Some(message) = self.inbox.next(Duration::from_millis(1))? {
-            self.take(message)?;
+        self.hear_last_words()
+    }
+
+    /// What programs have said before their end is in the socket already. Their devices may need another moment, to say what was left.
+    fn hear_last_words(&mut self) -> Result<()> {
+        let begun = Instant::now();
+        loop {
+            let all_gone = self.programs.iter().all(|program| program.is_gone);
+            match self.inbox.next(Duration::from_millis(1))? {
+                Some(message) => self.take(message)?,
+                None if all_gone || begun.elapsed() >= LAST_WORDS => return Ok(()),
+                None => {}
+            }
         }
-        Ok(())
     }
 
     /// Whether there is a program to start, or one that has not ended. What a signal has ended starts no more.
@@ -353,7 +365,11 @@ impl Session<'_> {
             kind::PACKET => self.wires.carry(node, &bytes, &mut self.recorder),
             kind::FROM_OUTSIDE => self.wires.outside(&bytes, &mut self.recorder),
             kind::STEPPED => {
-                if let (Some(link), Some(stepped)) = (&mut self.wires.link, Stepped::decode(&bytes)) {
+                let stepped = Stepped::decode(&bytes);
+                if let Some(program) = self.programs.get_mut(node) {
+                    program.is_gone |= stepped == Some(Stepped::Gone);
+                }
+                if let (Some(link), Some(stepped)) = (&mut self.wires.link, stepped) {
                     link.stepped(node, stepped, self.processes.guardian());
                 }
                 Ok(())

@@ -87,6 +87,8 @@ pub struct Program {
     pub is_heard: bool,
     /// How it ended.
     pub exit: Option<Exit>,
+    /// Nor is a program left that it has started, and its device has said all.
+    pub is_gone: bool,
 }
 
 impl Program {
@@ -139,7 +141,7 @@ impl Program {
         })?;
         let (pid, thread) = told.recv().context("its supervisor has failed")??;
         let (device, worked) = (thread.as_raw_nonzero().get(), ((Instant::now(), 0), Duration::ZERO));
-        Ok(Program { pid, device, worked, asked: None, is_heard: false, exit: None })
+        Ok(Program { pid, device, worked, asked: None, is_heard: false, exit: None, is_gone: false })
     }
 
     /// Whether it is dead, or as good as that, though nobody may have told yet.

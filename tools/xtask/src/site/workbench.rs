@@ -75,7 +75,7 @@ fn picture() -> Result<String> {
     let packets = [("east", "write", "RDMA Write Only"), ("west", "acknowledge", "Acknowledge")];
     anyhow::ensure!(packets.iter().all(|(_, _, name)| run.record.flights.iter().any(|flight| flight.name == *name)));
     Ok(format!(
-        "<link rel=\"stylesheet\" href=\"workbench/workbench.css\"><div class=\"rp wb wb-start wb-still\"><div class=\"wb-all\">\
+        "<link rel=\"stylesheet\" href=\"workbench/workbench.css\"><div class=\"rp wb wb-start wb-plain wb-still\"><div class=\"wb-all\">\
          <div class=\"wb-stage\">{client}<div class=\"wb-wire\"><span class=\"wb-way east\"></span>\
          <span class=\"wb-way west\"></span><p class=\"wb-passes\"></p><div class=\"wb-packets\">{}</div></div>{server}</div>\
          <div class=\"wb-say\"><strong>{}</strong></div></div></div>",

@@ -37,6 +37,16 @@ fn a_channel_that_is_not_destroyed_is_told() {
     }
 }
 
+/// The device says it after its program has ended, and on a busy machine a while after.
+#[test]
+fn what_is_left_is_told_however_busy_the_machine_is() {
+    let opens = "python3 -c \"import os; channel = os.open('/dev/infiniband/rdma_cm', os.O_RDWR)\"";
+    testkit::each::each(12, &[(); 36], |()| {
+        let check = strict(Run::programs(opens, opens)).check().exits(0, 0);
+        assert_eq!([SERVER, CLIENT].map(|node| told(&check, node, "left")), [1, 1], "{}", check.all());
+    });
+}
+
 #[test]
 fn another_machines_processes_cannot_be_seen() {
     // Its own are there, by their numbers as well; the runner that started both sides isn't.
