@@ -63,7 +63,7 @@ download_siw() {
 # The packages that hold headers and source, of one version, and the libraries that this machine lacks for the programs among them.
 plan_of_siw() {
     headers=$(plan "linux-headers-$kernel") || return 1
-    version=$(echo "$headers" | sed -n "s/^linux-headers-$(echo "$kernel" | sed 's/[+.]/\\&/g')=//p")
+    version=$(echo "$headers" | sed -n "s/^linux-headers-$(echo "$kernel" | sed 's/[.]/\\&/g')=//p")
     [ -n "$version" ] || return 1
     echo "$headers" | awk -F = 'NR == FNR { here[$0]; next } /^linux-/ || !($0 in here || $1 in here)' "$apt/here" -
     source=$(plan "linux-source-$(echo "$kernel" | cut -d . -f 1-2)") || return 1
