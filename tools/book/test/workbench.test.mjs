@@ -520,7 +520,7 @@ test("the start page moves by itself, and one button breaks it", program, async 
   const broken = await look();
   assert.match(broken.script, /^wire drop/m);
   // It begins like the run before, so what's different is said at once.
-  assert.match(broken.says, /^This time, the packet gets lost on its way\. /);
+  assert.match(broken.says, /^1 of 3: This time, the packet gets lost on its way\. /);
   await press(".wb-break");
   assert.match((await look()).script, /key=wrong/);
   await press(".wb-break");
@@ -544,6 +544,14 @@ test("the start page moves by itself, and one button breaks it", program, async 
   assert.ok(clock.endsWith("µs") && parseFloat(clock) >= 20, clock);
   await press("[aria-label^='To the end']");
   assert.match((await look()).server, /the other side's processor never knows/);
+  // The words of the course are there for whoever asks for them, and the way back is as well.
+  const seen = (part) => browser.run((part) => document.querySelector(`.wb ${part}`).checkVisibility(), part);
+  assert.equal(await seen(".rp-pair"), false);
+  await press(".wb-tools button", "Look inside");
+  assert.equal(await seen(".rp-pair"), true);
+  await press(".wb-tools button", "Back to the faults");
+  assert.match((await look()).says, /^1 of 3: This time, /);
+  assert.deepEqual([await seen(".wb-bench"), await seen(".rp-pair")], [false, false]);
   assert.deepEqual(await browser.complaints(), []);
 });
 

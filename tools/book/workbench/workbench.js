@@ -182,15 +182,14 @@ class Workbench {
 
   /** On the start page: one fault after the other, as long as somebody likes; or it's the reader's turn. */
   breakIt() {
-    const count = this.scripts.length;
-    const script = this.scripts[this.faults++ % count];
-    const more = button("Break it differently", "Break it differently ", () => this.breakIt(), { class: "wb-break" });
-    more.append(el("small", {}, `${(this.faults % count) + 1}/${count}`));
+    const which = this.faults++ % this.scripts.length;
+    const script = this.scripts[which];
+    const more = button("Break it differently", "Break it differently", () => this.breakIt(), { class: "wb-break" });
     const turn = button("Your turn: all that there is to press, and the script", "Your turn", () => this.open(), { class: "wb-turn" });
     this.breaks.replaceChildren(more, " ", turn);
     // It begins like the run before, so it has to be said that it's another one.
-    const [, opening] = /^# (.*)/.exec(script) ?? [];
-    return this.run(script, { whole: true, opening });
+    const [, what] = /^# (.*)/.exec(script) ?? [];
+    return this.run(script, { whole: true, opening: `${which + 1} of ${this.scripts.length}: ${what}` });
   }
 
   async breakAgain() {
