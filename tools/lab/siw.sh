@@ -43,7 +43,8 @@ Debian or Ubuntu machine, or in a container of one; or give the lab a kernel tha
     say "building the module siw for Linux $kernel, once: this downloads its headers and source, about 160 MB, and takes a minute or two"
     download_siw || { update && download_siw; } || give_up "apt offers no linux-headers-$kernel with the source that belongs to it (its messages
 are above). If it's neither the network nor the room in $scratch, the distribution has replaced that kernel. $(newer_kernel)"
-    make_siw >"$scratch/log" 2>&1 || { cat "$scratch/log" >&2; give_up "the module siw could not be built for Linux $kernel; what the build said is above"; }
+    # In a shell of its own, so that what an interrupt says is not in the log.
+    (make_siw) >"$scratch/log" 2>&1 || { cat "$scratch/log" >&2; give_up "the module siw could not be built for Linux $kernel; what the build said is above"; }
     mkdir -p "$(dirname "$siw")"
     cp "$scratch/siw.ko" "$siw.new"
     mv "$siw.new" "$siw"

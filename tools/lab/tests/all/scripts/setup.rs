@@ -196,6 +196,23 @@ fn softiwarps_module_is_built_once_for_the_kernel_that_the_lab_boots() {
     }
 }
 
+/// What it had downloaded goes with it, and the next call builds the module.
+#[test]
+fn ctrl_c_ends_the_build_of_softiwarps_module_with_words_and_leaves_nothing() {
+    let machine = debian_with_make();
+    let scratch = machine.path("scratch");
+    fs::create_dir(&scratch).unwrap();
+    let mut script = machine.edit(&["$make=: >\"$DOCTOR_ROOT/making\"; sleep 60"]).script("setup.sh", "lab siw");
+    let first = script.env("TMPDIR", &scratch).spawn().unwrap();
+    wait_for(&machine.path("making"));
+    interrupt(&first);
+    let said = ends(first, 130);
+    assert!(said.contains("interrupted. Run the same command again; it downloads headers and source"), "{said}");
+    assert!(!machine.path(SIW).exists() && fs::read_dir(&scratch).unwrap().next().is_none());
+    run(machine.edit(&BUILDS_SIW), "lab siw", 0, &["building the module siw"]);
+    assert!(machine.path(SIW).exists());
+}
+
 #[test]
 fn where_softiwarps_module_cannot_be_had_the_reason_is_said() {
     // Ubuntu's kernel brings it.
