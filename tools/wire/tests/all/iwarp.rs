@@ -183,6 +183,21 @@ fn a_frame_is_shown_byte_by_byte() {
     assert!(!shown.contains("ICRC"), "{shown}");
 }
 
+/// What the page says of siw of Linux 6.1: it answers a READ of memory that's open for WRITEs alone.
+#[test]
+fn a_read_without_a_right_to_it_is_answered() {
+    let file = case("no-remote-read.pcapng");
+    let read: Vec<String> = units(&file).into_iter().filter(|unit| unit.contains("Read")).collect();
+    assert_eq!(read, ["C RDMAP Read Request", "S RDMAP Read Response"]);
+    let bytes = bytes(&file);
+    let (mut reader, mut opened) = (Reader::new(bytes.as_slice()).unwrap(), Vec::new());
+    while let Some(line) = reader.line().unwrap() {
+        opened.extend(line.text.split_once("access=").filter(|_| line.node == "server").map(|(_, to)| to.to_owned()));
+    }
+    assert!(opened.iter().any(|to| to.contains("REMOTE_WRITE")), "{opened:?}");
+    assert!(!opened.iter().any(|to| to.contains("REMOTE_READ")), "{opened:?}");
+}
+
 #[test]
 fn runs_of_one_wire_are_compared_and_of_two_are_not() {
     let same = compared(&bundled(), &bundled());
