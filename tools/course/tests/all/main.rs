@@ -4,10 +4,10 @@
 
 mod attempts;
 mod begin;
+mod changed_words;
 mod changes;
 mod grade;
 mod holes;
 mod mutants;
 mod one_wait;
 mod staircase;
-mod words;
