@@ -13,7 +13,7 @@ const LESSONS: [(&str, &str, &str, &str); 7] = [
     ("04", "", SERVER, "the memory holds 60 bytes: \"One side writes, and the other side's processor never knows.\""),
     ("05", "", CLIENT, "SUCCESS, source and destination buffers match"),
     ("05", "--len 5000", CLIENT, "SUCCESS, source and destination buffers match"),
-    ("06", "", CLIENT, "SUCCESS, source and destination buffers match"),
+    ("06", "", CLIENT, "the memory holds 4096 bytes: \"One side writes, and the other side's processor never knows.\""),
     ("07", "", CLIENT, "client clean-up is complete"),
 ];
 
