@@ -70,7 +70,7 @@ const DECISIONS = [
   [/RDMA Write.*: rkey \w+ ok, (\d+) of \d+ bytes/, "The {me}'s NIC checks the key and puts the bytes into memory; its program isn't asked.", "key is right: bytes are in place"],
   [/has room, (\d+) of \d+ bytes/, "The {me}'s NIC puts the message where its program had made room.", "message is in place"],
   [/stood there/, "The {me}'s NIC changes the number in memory in one step, so that nobody can come in between.", "changes the number"],
-  [/: RTS to ERR|: RTR to ERR/, "The {me}'s queue pair stops working, so whatever is handed to it comes back undone.", "connection stopped"],
+  [/: RTS to ERR|: RTR to ERR/, "The {me}'s queue pair, its end of the connection, stops working: what its program asks for from now on comes back undone.", "connection stopped"],
   [/aren't a packet, or are damaged/, "The {me}'s NIC throws the packet away, because it was damaged on its way.", "damaged: throws it away"],
   [/^cm .*no answer to \w+, asks again/, "No answer has come, so the {me} asks once more for the connection.", "no answer: asks again"],
   [/^cm .*gives up/, "Nobody answers, so the {me} gives up: there will be no connection.", "gives up"],
