@@ -71,7 +71,7 @@ class Workbench {
     this.told = el("p", { class: "wb-told", role: "status" });
     this.breaks = el("p", { class: "wb-first" }, button("Now break it", "Now break it", () => this.breakIt(), { class: "wb-break" }));
     this.faults = 0;
-    this.inside = button("Show or leave out addresses, queue pairs, queues, and the calls as programs make them", "Look inside", () => this.plain(!this.element.classList.contains("wb-plain")));
+    this.inside = button("Look inside, or from outside: addresses, queue pairs, queues, and the calls as programs make them", "Look inside", () => this.plain(!this.element.classList.contains("wb-plain")));
     this.more = button("More: the wire, settings, keys and flags, the other calls, speed, a link to the script, a file for Wireshark", "More …", () => this.few(false), { class: "wb-more" });
     this.element = el(
       "div",
@@ -100,7 +100,7 @@ class Workbench {
               button("Copy a link to this script", "Copy link", () => this.share(), REST),
               button("Save the run as a pcapng file, for Wireshark", "Save pcapng", () => this.save(), REST),
               this.more,
-              ...(this.isStart ? [this.inside, button("Back to what can go wrong", "Back to the faults", () => this.breakAgain())] : []),
+              ...(this.isStart ? [this.inside, button("Back to the faults: what can go wrong", "Back to the faults", () => this.breakAgain())] : []),
             ),
             this.told,
           ),

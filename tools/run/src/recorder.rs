@@ -150,12 +150,12 @@ impl<W: Write> Recorder<W> {
         self.number
     }
 
-    /// Since 1970, by a clock that does not jump. Virtual time begins with a second: so the times of two runs can be compared.
     /// What its clock says, in nanoseconds.
     pub fn time_ns(&self) -> u64 {
         self.now().as_nanos() as u64
     }
 
+    /// Since 1970, by a clock that does not jump. Virtual time begins with a second: so the times of two runs can be compared.
     fn now(&self) -> Duration {
         match (self.time, self.begun) {
             (Some(time), (begun, _)) => Duration::from_secs(begun.as_secs()) + time,

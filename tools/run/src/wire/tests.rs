@@ -51,13 +51,22 @@ struct Log {
     events: Vec<String>,
     /// Packets that a switch has marked.
     marked: usize,
+    /// What its clock says, which goes on with each packet; and the time that each packet has brought along.
+    clock: u64,
+    times: Vec<Option<u64>>,
     trouble: Option<String>,
 }
 
 impl Scribe for Log {
+    fn time_ns(&self) -> Option<u64> {
+        Some(self.clock)
+    }
+
     fn packet(&mut self, node: usize, sighting: Sighting<'_>, comment: Option<&str>) -> Result<()> {
         let again = if sighting.seen.is_some_and(|seen| seen.again) { " again" } else { "" };
         let bad = if sighting.packet().is_some_and(|packet| packet.icrc() == Icrc::Bad) { " bad" } else { "" };
+        self.clock += 1;
+        self.times.push(sighting.time_ns);
         self.marked += usize::from(sighting.packet().is_some_and(|packet| packet.datagram.is_marked()));
         let comment = comment.map_or_else(String::new, |comment| format!(": {comment}"));
         self.events.push(format!("{}{again}{bad}{comment}", NODES.get(node).unwrap_or(&"switch")));
@@ -123,6 +132,8 @@ fn what_is_carried_is_recorded_as_it_arrives() {
             if rule.is_empty() { (None, &all[..]) } else { all.split_last().map(|(l, p)| (Some(l), p)).unwrap() };
         assert!(packets.iter().zip(events).all(|(got, wanted)| got.starts_with(wanted)), "{rule}: {packets:?}");
         assert_eq!((packets.len(), got.taken()), (events.len(), vec![SERVER; arrivals]), "{rule}");
+        // Copies have left in one moment, whenever they're taken down.
+        assert_eq!(log.times, if rule == "duplicate" { vec![Some(0); 2] } else { vec![None] }, "{rule}");
         assert!(line.map_or(rule.is_empty(), |line| line.starts_with("rule RC RDMA Write First ")), "{line:?}");
         if rule == "delay" {
             assert_eq!(wire.due(), Some(Duration::from_millis(5)));
